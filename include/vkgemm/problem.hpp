@@ -174,8 +174,9 @@ struct SplitK {
 // product B and aux have 2N columns: struct Gated.
 //
 // Types:
-// - A and B have one type. f32 inputs are multiplied in IEEE f32, unless f32_arithmetic names
-//   another arithmetic. f16 and bf16 products are accumulated in f32.
+// - A and B have one type, unless multiply_as is set. f32 inputs are multiplied in IEEE f32, unless
+//   f32_arithmetic or multiply_as names another arithmetic. f16 and bf16 products are accumulated
+//   in f32.
 // - s8 products are accumulated in s32, exactly: K is at most 131071. D may be s32, the sums
 //   themselves: then no field of the epilogue is set, and there are no gates or row reductions.
 // - C, D, aux and tensors may each be f16, bf16, f32, s8, u8, e4m3 or e5m2, bias f16, bf16 or f32.
@@ -223,6 +224,13 @@ struct Problem {
   // vkgemm uses ieee. explain() says so, and also if ieee is estimated to be faster for plain
   // operands.
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
+
+  // The type in which A and B are multiplied: f16 or bf16. If it is set, A and B may be f16, bf16
+  // or f32, each of its own type, and vkgemm rounds elements of another type to nearest even. f32
+  // elements beyond the range of f16 become infinite. Loads convert elements, or a copy in the
+  // workspace; explain() says which. Context::plan_pack() converts weights once. For a quantised B,
+  // b.type must be this type. Not set: A and B have one type, and are multiplied in it.
+  std::optional<DataType> multiply_as = std::nullopt;
 
   // The number of slices of K, and the mode of their addition.
   SplitK split_k = {};

@@ -108,7 +108,7 @@ typedef enum VkgemmLogLevel {
 
 // IEEE 754 binary16, bfloat16 and binary32; integers in two's complement.
 typedef enum VkgemmDataType {
-  VKGEMM_DATA_TYPE_ANY = 0,   // in VkgemmDenial only
+  VKGEMM_DATA_TYPE_ANY = 0,   // in VkgemmDenial, and in VkgemmProblem::multiply_as
   VKGEMM_DATA_TYPE_F16 = 1,   // 2 bytes
   VKGEMM_DATA_TYPE_BF16 = 2,  // 2 bytes
   VKGEMM_DATA_TYPE_F32 = 3,   // 4 bytes
@@ -461,8 +461,9 @@ VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResul
 //
 // D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times.
 //
-// f32 inputs are multiplied in IEEE f32, unless f32_arithmetic names another arithmetic. f16 and
-// bf16 products are accumulated in f32. s8 products are accumulated in s32, exactly: K is at most
+// A and B have one type, unless multiply_as is set. f32 inputs are multiplied in IEEE f32, unless
+// f32_arithmetic or multiply_as names another arithmetic. f16 and bf16 products are accumulated in
+// f32. s8 products are accumulated in s32, exactly: K is at most
 // 131071. D of s8 inputs may be s32, the sums themselves: then the epilogue is at its defaults, and
 // there are no gates or row reductions. m, n, k, batch and every leading dimension are at most 2^31
 // - 1. vkgemm/problem.hpp says more about NaN, rounding, groups and row reductions,
@@ -657,6 +658,13 @@ typedef struct VkgemmProblem {
   const VkgemmMatrix* t1;
   const VkgemmMatrix* t2;
   const VkgemmMatrix* t3;
+
+  // The type in which A and B are multiplied: f16 or bf16. If it is set, A and B may be f16, bf16
+  // or f32, each of its own type, and vkgemm rounds elements of another type to nearest even. f32
+  // elements beyond the range of f16 become infinite. For a quantised B, b->type must be this type.
+  // Default any: A and B have one type, and are multiplied in it.
+  VkgemmDataType multiply_as;
+  uint32_t reserved;
 } VkgemmProblem;
 
 // Each sets the first struct_size bytes to the defaults. Any thread.

@@ -239,7 +239,10 @@
     X(94, ZERO_POINT, 0)    /* of an integer D: store_d.glsl */ \
     X(95, BYTE_TYPES, 0)    /* C, D, aux or a tensor has a type of 8 bits: bytes.glsl */ \
     X(96, HAS_AMAX, 0)    /* a step finds the largest magnitude: steps.glsl */ \
-    X(97, EPILOGUE_FUNCTION, 0)    /* the function that steps call; it marks the one that gives way: steps.glsl */
+    X(97, EPILOGUE_FUNCTION, 0)    /* the function that steps call; it marks the one that gives way: steps.glsl */ \
+    /* The types of A and B in memory, if loads convert them: converted.glsl. The source's, if a kernel packs. */ \
+    X(98, A_TYPE, TYPE_NONE) \
+    X(99, B_TYPE, TYPE_NONE)
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -11,6 +11,7 @@
 //   group_element(group, e)     element e of a group, 16 bytes, as a scalar of accumulators
 //   load_bits(at)               the bits of one element
 //   rounded_bits(float)         the bits of a float: rounded to nearest even, a NaN quiet
+//   CONVERTED_TO                whether elements in memory may have another type: converted.glsl
 //   COMPUTES_IN_F16             defined if the direct loop computes values of codes in f16: codes.glsl
 // A type that has fragments also supplies:
 //   WORD                        the elements of a word, a vector

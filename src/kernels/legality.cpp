@@ -101,6 +101,13 @@ bool check_input(const Case& s) {
       return refuse("A and B become parts where they are packed, pack has to be ab");
     }
   }
+  for (const ResolvedMatrix* const operand : {&p.a, &p.b}) {
+    if (descriptor(loop).converts || !p.converts(*operand)) continue;
+    const std::string_view name = (operand == &p.a) != p.transposed ? "a" : "b";
+    return s.refuse(name, ".type is ", to_string(operand->type), " and multiply_as is ",
+                    to_string(p.input_type()), ": main loop ", to_string(loop),
+                    " doesn't convert, pack has to name it");
+  }
   return multiplies(loop, *p.input, s.caps) ||
          s.refuse([&] { return why_not_multiplied(loop, *p.input, s.caps); });
 }

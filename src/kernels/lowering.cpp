@@ -44,6 +44,11 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
   constants.set(SPEC_B_VECTOR, b_vector);
   constants.set(SPEC_A_PADDED, c.pack_a);
   constants.set(SPEC_B_PADDED, c.pack_b);
+  const auto converted_type = [&](const ResolvedMatrix& operand) {
+    return p.converts(operand) ? row_of(operand.type).constant : TYPE_NONE;
+  };
+  constants.set(SPEC_A_TYPE, converted_type(p.a));
+  constants.set(SPEC_B_TYPE, converted_type(p.b));
   // Element by element loads are slow and long: unrolled they only take longer to compile.
   const bool vectors = a_vector != 0 && b_vector != 0;
   const std::uint32_t unroll = vectors && loop.unroll_k != nullptr ? loop.unroll_k(c) : 1;
@@ -67,7 +72,8 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
 // of accumulators have and their fragments don't.
 bool narrows_slices(const Config& c, const ResolvedProblem& p, const DeviceCaps& caps) {
   const auto narrows = descriptor(c).narrows_slices;
-  if (narrows == nullptr || !narrows(c, p.a.type, caps) || c.slices != 1 || p.rows || p.gated) {
+  if (narrows == nullptr || !narrows(c, p.input_type(), caps) || c.slices != 1 || p.rows ||
+      p.gated) {
     return false;
   }
   const Epilogue& e = p.epilogue;

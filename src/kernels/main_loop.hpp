@@ -23,7 +23,11 @@ namespace vkgemm {
 
 // Elements of A or B that are loaded at once, in 16 bytes.
 inline std::uint32_t load_width(const ResolvedMatrix& matrix) {
-  return 16 / size_in_bytes(matrix.type);
+  return load_bytes / size_in_bytes(matrix.type);
+}
+// Elements that are multiplied in 16 bytes.
+inline std::uint32_t group_width(const ResolvedProblem& problem) {
+  return load_bytes / size_in_bytes(problem.input_type());
 }
 
 // A part of the tile, in elements.
@@ -79,6 +83,10 @@ struct LoopDescriptor {
   bool (*narrows_slices)(const Config&, DataType input, const DeviceCaps&) = nullptr;
   // SCALES_OF_* of shaders/lib/quantised.h: what scales of codes multiply; null: codes.
   std::uint32_t (*scales_of)(const Config&, const Quantisation&, DataType input) = nullptr;
+
+  // Converts plain operands of another type while it loads them
+  // (shaders/lib/inputs/converted.glsl).
+  bool converts = false;
 
   // Takes operands in fragment order (shaders/lib/inputs/fragment_words.glsl): that of A or B, and
   // how many steps of fragment_k beyond their end it reads. Null: takes rows and columns.

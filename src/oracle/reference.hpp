@@ -13,12 +13,12 @@ namespace vkgemm::oracle {
 
 // Compares the results among the operands (those that are not null) with the reference. The oracle
 // multiplies the B that the kernel multiplies: with a quantised B whose elements the kernel does
-// not round (rounds_b()), `problem` has a B of f32. The bound for an element: (2K + 2) · 2^-23 ·
-// |alpha| · (|A|·|B|)ij for the accumulation (of s8, which is exact, 2^-23 of the sum), the
-// epilogue's own terms propagated through the activation's slope (times a small factor for the
-// accuracy of the device's transcendental functions), and u_out · |ref| + the smallest subnormal
-// for the last cast, u_out = 2^-11 (f16), 2^-8 (bf16), 2^-23 (f32). A row reduction takes these
-// bounds through its formula and adds those of its sums.
+// not round (rounds_b()), `problem` has a B of f32, and its quantised_b is set. The bound for an
+// element: (2K + 2) · 2^-23 · |alpha| · (|A|·|B|)ij for the accumulation (of s8, which is exact,
+// 2^-23 of the sum), the epilogue's own terms propagated through the activation's slope (times a
+// small factor for the accuracy of the device's transcendental functions), and u_out · |ref| + the
+// smallest subnormal for the last cast, u_out = 2^-11 (f16), 2^-8 (bf16), 2^-23 (f32). A row
+// reduction takes these bounds through its formula and adds those of its sums.
 VerifyReport verify(const Problem& problem, const HostOperands& operands,
                     const VerifyOptions& options = {});
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 #include "problem/convert.hpp"
 
@@ -13,11 +14,26 @@ namespace {
 constexpr std::uint64_t kRows = 2;  // of the inner kernel, which must fit 16 vector registers …
 constexpr std::uint64_t kCols = 4;  // … of two doubles, for A·B and |A|·|B|
 
+// The type to which A or B is rounded before it is multiplied, if that is another one. A quantised
+// B comes as the elements that are multiplied.
+std::optional<DataType> rounding(const Problem& problem, OperandId id) {
+  const bool of_a = id == OperandId::a;
+  if (!of_a && problem.quantised_b) return std::nullopt;
+  const DataType type = of_a ? problem.a.type : problem.b.type;
+  return problem.multiply_as == type ? std::nullopt : problem.multiply_as;
+}
+
+double rounded(double value, DataType type) {
+  std::uint64_t bits = 0;
+  store_element(&bits, type, 0, value);
+  return load_element(&bits, type, 0);
+}
+
 // Packs depth × lines elements into panels of `width` lines, zeros where the last panel ends
 // early. `index(line, k)` finds an element; the loops go along memory where `along_lines` says so.
 template <std::uint64_t Width, DataType Type, class Index>
-void pack_typed(double* to, const void* data, std::uint64_t lines, std::uint64_t depth,
-                bool along_lines, const Index& index) {
+void pack_typed(double* to, const void* data, std::optional<DataType> rounds_to,
+                std::uint64_t lines, std::uint64_t depth, bool along_lines, const Index& index) {
   const std::uint64_t padded = (lines + Width - 1) / Width * Width;
   const auto slot = [&](std::uint64_t line, std::uint64_t k) -> double& {
     return to[(line / Width * kDepth + k) * Width + line % Width];
@@ -28,7 +44,8 @@ void pack_typed(double* to, const void* data, std::uint64_t lines, std::uint64_t
     for (std::uint64_t y = 0; y < inner; ++y) {
       const std::uint64_t line = along_lines ? y : x;
       const std::uint64_t k = along_lines ? x : y;
-      slot(line, k) = load_element(data, Type, index(line, k));
+      const double value = load_element(data, Type, index(line, k));
+      slot(line, k) = rounds_to ? rounded(value, *rounds_to) : value;
     }
   }
   for (std::uint64_t line = lines; line < padded; ++line) {
@@ -37,10 +54,10 @@ void pack_typed(double* to, const void* data, std::uint64_t lines, std::uint64_t
 }
 
 template <std::uint64_t Width, class Index>
-void pack(double* to, const void* data, DataType type, std::uint64_t lines, std::uint64_t depth,
-          bool along_lines, const Index& index) {
+void pack(double* to, const void* data, DataType type, std::optional<DataType> rounds_to,
+          std::uint64_t lines, std::uint64_t depth, bool along_lines, const Index& index) {
   visit_type(type, [&]<DataType Type>() {
-    pack_typed<Width, Type>(to, data, lines, depth, along_lines, index);
+    pack_typed<Width, Type>(to, data, rounds_to, lines, depth, along_lines, index);
   });
 }
 
@@ -82,12 +99,14 @@ void multiply_tile(const Problem& problem, const Views& views, const HostOperand
   }
   for (std::uint64_t k0 = 0; k0 < problem.k; k0 += kDepth) {
     const std::uint64_t depth = std::min(kDepth, problem.k - k0);
-    pack<kRows>(packed.a, operands[OperandId::a], views[OperandId::a].type, tile.row_count, depth,
+    pack<kRows>(packed.a, operands[OperandId::a], views[OperandId::a].type,
+                rounding(problem, OperandId::a), tile.row_count, depth,
                 !views[OperandId::a].row_major, [&](std::uint64_t line, std::uint64_t k) {
                   return views[OperandId::a].index(tile.batch, tile.rows[line], k0 + k);
                 });
-    pack<kCols>(packed.b, b, views[OperandId::b].type, tile.col_count, depth,
-                views[OperandId::b].row_major, [&](std::uint64_t line, std::uint64_t k) {
+    pack<kCols>(packed.b, b, views[OperandId::b].type, rounding(problem, OperandId::b),
+                tile.col_count, depth, views[OperandId::b].row_major,
+                [&](std::uint64_t line, std::uint64_t k) {
                   return views[OperandId::b].index(tile.batch, k0 + k, columns[line]);
                 });
     for (std::uint64_t j = 0; j < tile.col_count; j += kCols) {

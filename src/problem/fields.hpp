@@ -368,6 +368,10 @@ struct FieldsOf<Problem> {
                              "units, by 9, 6 or 3 "
                              "products of parts (bf16x9, bf16x6, f16x3)"},
                        x.f32_arithmetic, y.f32_arithmetic);
+    visitor.enumerator(
+        Field{"multiply_as", "--multiply-as",
+              "The type in which A and B are multiplied, if theirs differ or are f32"},
+        x.multiply_as, y.multiply_as);
     visitor.part(Field{"epilogue"}, x.epilogue, y.epilogue);
     visitor.part(Field{"c"}, x.c, y.c);
     visitor.part(Field{"aux"}, x.aux, y.aux);

@@ -32,6 +32,11 @@ class CommandLine {
       if (value == Packing::packed_fragments) text_ += "-fragments";
     }
   }
+  template <class Enum>
+  void enumerator(const Field& field, const std::optional<Enum>& value,
+                  const std::optional<Enum>&) {
+    if (value) add(field, true, to_string(*value));
+  }
   void boolean(const Field& field, bool value, bool usual) { add(field, value != usual, ""); }
   void size(const Field& field, const auto& value, const auto&) {
     if (value) add(field, true, concat(*value));

@@ -1,5 +1,6 @@
 #include "problem/resolved_matrix.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <limits>
@@ -53,9 +54,8 @@ bool ResolvedMatrix::allows_vectors(std::uint32_t width_bytes) const noexcept {
   assert(std::has_single_bit(width_bytes));
   // Products may wrap: their lowest bits stay right.
   const std::uint64_t element = element_bytes();
-  const std::uint64_t all =
-      alignment | ld * element | batch_stride * element | contiguous() * element;
-  return (all & (width_bytes - 1)) == 0;
+  const std::uint64_t all = ld * element | batch_stride * element | contiguous() * element;
+  return (all & (width_bytes - 1)) == 0 && alignment % std::min(width_bytes, load_bytes) == 0;
 }
 
 std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) {

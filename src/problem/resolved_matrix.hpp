@@ -82,7 +82,8 @@ struct ResolvedMatrix {
   // Elements that stand next to each other: the length of a row, or of a column.
   std::uint64_t contiguous() const noexcept { return layout == Layout::row_major ? cols : rows; }
 
-  // True if every row of every matrix of the batch can be accessed in pieces of `width_bytes`.
+  // True if every row of every matrix of the batch can be accessed in pieces of `width_bytes`, of
+  // which accesses take at most 16 at once.
   bool allows_vectors(std::uint32_t width_bytes) const noexcept;
 };
 

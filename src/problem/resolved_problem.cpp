@@ -33,7 +33,7 @@ MaybeError check_packing(const Problem& problem) {
                                                                {"b", &problem.b}};
   for (const auto& [name, matrix] : inputs) {
     if (matrix->packing == Packing::plain) continue;
-    const Input* const input = find_input(matrix->type, problem.f32_arithmetic);
+    const Input* const input = find_input(problem, *matrix);
     if (input == nullptr || !input->packed_in_fragments) {
       return unsupported(concat(name, ".packing is packed and ", name, ".type is ",
                                 to_string(matrix->type),
@@ -206,7 +206,7 @@ std::uint64_t ResolvedProblem::typical_k() const noexcept {
 bool ResolvedProblem::a_allows_vectors() const noexcept {
   const bool cut = grouping && !a.by_slots &&
                    (a.layout == Layout::col_major) == (grouping->along == GroupAlong::m);
-  return !cut && a.allows_vectors(load_bytes);
+  return !cut && a.allows_vectors(load_bytes_of(a));
 }
 
 std::uint64_t ResolvedProblem::right_offset() const noexcept {
@@ -217,9 +217,9 @@ std::uint64_t ResolvedProblem::right_offset() const noexcept {
 
 bool ResolvedProblem::b_allows_vectors() const noexcept {
   const bool halves_cut = is_gated(GatedB::halves) && !b.halves_apart &&
-                          right_offset() * b.element_bytes() % load_bytes != 0;
+                          right_offset() * b.element_bytes() % load_bytes_of(b) != 0;
   const bool groups_cut = is_grouped(GroupAlong::k) && !b.by_slots && b.layout == Layout::col_major;
-  return !halves_cut && !groups_cut && b.allows_vectors(load_bytes);
+  return !halves_cut && !groups_cut && b.allows_vectors(load_bytes_of(b));
 }
 
 Result<ResolvedProblem> resolve(const Problem& problem) {
@@ -230,7 +230,8 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   }
   if (auto error = check_enumerators(problem)) return *error;
   if (auto error = check_types(problem)) return *error;
-  const Input* const input = find_input(problem.a.type, problem.f32_arithmetic);
+  if (auto error = check_multiply_as(problem)) return *error;
+  const Input* const input = find_input(problem, problem.a);
   if (input == nullptr) {
     return invalid_argument(concat("f32_arithmetic is ", to_string(problem.f32_arithmetic),
                                    " and a.type is ", to_string(problem.a.type),
@@ -262,14 +263,14 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     return invalid_argument(concat("split_k.slices is ", problem.split_k.slices, ": at most ",
                                    most_slices, " are supported"));
   }
-  if (problem.quantised_b && problem.a.type != problem.b.type) {
-    return unsupported(concat("a.type is ", to_string(problem.a.type), " and quantised_b.type is ",
-                              to_string(problem.quantised_b->type), ", multiplied as b.type, ",
-                              to_string(problem.b.type), ": A and B must share one type"));
-  }
-  if (problem.a.type != problem.b.type) {
-    return unsupported(concat("a.type is ", to_string(problem.a.type), " and b.type is ",
-                              to_string(problem.b.type), ": A and B must share one type"));
+  if (!problem.multiply_as && problem.a.type != problem.b.type) {
+    const std::string codes = problem.quantised_b
+                                  ? concat("quantised_b.type is ",
+                                           to_string(problem.quantised_b->type), ", multiplied as ")
+                                  : std::string();
+    return unsupported(concat("a.type is ", to_string(problem.a.type), " and ", codes, "b.type is ",
+                              to_string(problem.b.type),
+                              ": without multiply_as, A and B must share one type"));
   }
 
   ResolvedProblem out(problem, *input);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "problem/data_type.hpp"
 #include "problem/resolved_matrix.hpp"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
@@ -61,6 +62,16 @@ struct ResolvedProblem {
 
   // The type of what is multiplied, and of A and B where they are packed.
   DataType input_type() const noexcept { return input->multiplied; }
+
+  // True if an operand has elements of another type, to which loads or copies convert them.
+  bool converts(const ResolvedMatrix& operand) const noexcept {
+    return !operand.is_packed() && !input->is_converted() && operand.type != input_type();
+  }
+  // Bytes in memory of the elements that fill 16 bytes of what is multiplied.
+  std::uint32_t load_bytes_of(const ResolvedMatrix& operand) const noexcept {
+    if (!converts(operand)) return load_bytes;
+    return load_bytes / size_in_bytes(input_type()) * size_in_bytes(operand.type);
+  }
 
   bool has_copies() const noexcept {
     return a.form == Form::copied_packed || b.form == Form::copied_packed;

@@ -273,7 +273,7 @@ Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const
     if (resolved->is_empty()) return candidates;
     for (const ScoredRow& scored : tables->rank(*resolved, impl_->usable_caps())) {
       candidates.push_back(
-          {scored.config, provenance_of(*scored.row, scored.config, problem.a.type)});
+          {scored.config, provenance_of(*scored.row, scored.config, input_of(problem).multiplied)});
     }
     return candidates;
   });

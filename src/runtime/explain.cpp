@@ -110,7 +110,7 @@ std::string describe_operands(const Plan::Impl& plan) {
   const bool two_pass = plan.config.rows == RowStrategy::two_pass;
   const PipelineKey& stores = two_pass ? plan.dispatch_plan.after.back().key : last;
   // The widths that lowering decides by.
-  const std::uint32_t load = 16 / size_in_bytes(p.a.type);
+  const std::uint32_t load = load_bytes / size_in_bytes(p.input->multiplied);
   constexpr std::uint32_t epilogue = 4;
   std::string text;
   // nv reads C element by element whatever its alignment, and stores D and aux as whole matrices.
@@ -132,12 +132,13 @@ std::string describe_operands(const Plan::Impl& plan) {
                              concat("packed in the workspace first, ",
                                     fragments ? "in fragment order, " : "", "by a dispatch"));
     }
-    if (!allowed && matrix.allows_vectors(16) && &matrix == &p.b && !p.grouping) {
+    const bool has_vectors = matrix.allows_vectors(p.load_bytes_of(matrix));
+    if (!allowed && has_vectors && &matrix == &p.b && !p.grouping) {
       return describe_matrix(name, matrix,
                              concat("element by element: its right half begins at element ",
                                     p.right_offset(), ", not a multiple of ", load));
     }
-    if (!allowed && matrix.allows_vectors(16)) {
+    if (!allowed && has_vectors) {
       return describe_matrix(name, matrix, "element by element: groups begin anywhere in its rows");
     }
     return describe_access(name, matrix, p.batch, load, loads(id));
@@ -368,7 +369,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
 }  // namespace
 
 std::string Plan::Impl::provenance() const {
-  if (row != nullptr) return provenance_of(*row, config, problem.a.type);
+  if (row != nullptr) return provenance_of(*row, config, input_of(problem).multiplied);
   return "chosen by the caller, in no tuning table";
 }
 
@@ -389,13 +390,39 @@ std::string Plan::Impl::command_line() const {
   return line;
 }
 
+namespace {
+
+// "f16", or "f32 by bf16 as bf16" if the types of A and B need not be one.
+std::string input_types(const Problem& problem) {
+  std::string text(to_string(problem.a.type));
+  if (!problem.multiply_as) return text;
+  return concat(text, " by ", to_string(problem.b.type), " as ", to_string(*problem.multiply_as));
+}
+
+// The place where an operand is rounded to the type that is multiplied.
+std::string describe_conversions(const Plan::Impl& plan) {
+  std::string text;
+  const ResolvedProblem& p = plan.resolved;
+  for (const bool of_a : {true, false}) {
+    const ResolvedMatrix& operand = of_a ? p.a : p.b;
+    if (!p.converts(operand)) continue;
+    const bool copied = of_a ? plan.config.pack_a : plan.config.pack_b;
+    text += concat("  ", of_a != p.transposed ? "a" : "b", " is ", to_string(operand.type),
+                   ": rounded to ", to_string(p.input_type()),
+                   copied ? " while it is packed\n" : " while it is loaded\n");
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string Plan::Impl::explain() const {
   if (!is_product) return describe_step(*this);
   const DeviceCaps& known = *caps;
   const ResolvedProblem& p = resolved;
   // The caller's M and N: a column-major D is computed as its transpose.
   std::string text = concat("m ", problem.m, ", n ", problem.n, ", k ", problem.k, ", batch ",
-                            problem.batch, ", ", to_string(problem.a.type), " -> ",
+                            problem.batch, ", ", input_types(problem), " -> ",
                             to_string(problem.d.type), " on ", known.name, " (", known.architecture,
                             known.architecture_by_properties ? ", by its properties" : "", ")\n");
   if (p.is_empty()) {
@@ -412,6 +439,7 @@ std::string Plan::Impl::explain() const {
   if (p.has_steps()) text += formula(problem);
   if (const std::string line = untested(); !line.empty()) text += concat("  ", line, "\n");
   text += describe_f32_arithmetic(*this);
+  text += describe_conversions(*this);
   if (p.transposed) {
     text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";
   }

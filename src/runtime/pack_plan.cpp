@@ -38,7 +38,8 @@ Problem reduced(const Problem& problem, PackedOperand operand, Packing packing) 
               .b = is_a ? other : matrix,
               .d = {.layout = turned ? problem.d.layout : Layout::row_major},
               .grouping = problem.grouping,
-              .f32_arithmetic = problem.f32_arithmetic};
+              .f32_arithmetic = problem.f32_arithmetic,
+              .multiply_as = problem.multiply_as};
   if (!is_a) out.gated = problem.gated;
   if (codes) out.quantised_b = problem.quantised_b;
   return out;
@@ -75,7 +76,7 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const DeviceTables& tables
     }
   }
   if (!is_enumerator(problem.f32_arithmetic)) return resolve(problem).error();
-  const Input* const input = find_input(matrix.type, problem.f32_arithmetic);
+  const Input* const input = find_input(problem, matrix);
   if (is_divided(problem, operand) ||
       (!is_quantised(problem, operand) &&
        (input == nullptr || !tables.gains_by_packing(*input, caps)))) {

@@ -106,6 +106,8 @@ std::string name_epilogue(const CaseOptions& options) {
   if (product.f32_arithmetic != F32Arithmetic::ieee) {
     parts.emplace_back(to_string(product.f32_arithmetic));
   }
+  if (product.multiply_as) parts.push_back(concat("as:", to_string(*product.multiply_as)));
+  if (options.type_b) parts.push_back(concat("b:", to_string(*options.type_b)));
   if (options.type_d) parts.push_back(concat("d:", to_string(*options.type_d)));
   if (product.batch != 1) parts.push_back(concat("batch:", product.batch));
   if (product.split_k != SplitK{}) parts.push_back("split_k:" + text_of(product.split_k));
@@ -123,6 +125,7 @@ void CaseOptions::add(CLI::App& app) {
   app.add_option("--shapes", shapes,
                  "MxNxK or N, separated by commas; with groups NxK, or MxN with --group-along k");
   app.add_option("--dtype", types, names_of(is_input) + "; may be repeated")->capture_default_str();
+  add_type(app, "--dtype-b", type_b, "Element type of B (default: that of A)", is_input);
   add_type(app, "--dtype-d", type_d, "Element type of D (default: that of A; of s8 s32 or f16)",
            [](DataType) { return true; });
   add_named(app, "--layout-a", layout_a, "Layout of A");
@@ -143,7 +146,8 @@ void CaseOptions::add(CLI::App& app) {
   tool::add(app, rows);
   packs.add(app);
   tool::add(app, product,
-            {"batch", "f32_arithmetic", "gated", "split_k", "max_dispatch_ms", "estimate_scale"});
+            {"batch", "f32_arithmetic", "multiply_as", "gated", "split_k", "max_dispatch_ms",
+             "estimate_scale"});
 }
 
 std::vector<BenchCase> CaseOptions::cases() const {
@@ -164,7 +168,8 @@ std::vector<BenchCase> CaseOptions::cases() const {
       problem.m = shape.m.value();
       problem.n = shape.n;
       problem.k = shape.k.value();
-      problem.a.type = problem.b.type = *type;
+      problem.a.type = *type;
+      problem.b.type = type_b.value_or(*type);
       problem.a.layout = layout_a.value_or(Layout::row_major);
       problem.b.layout = layout_b.value_or(Layout::row_major);
       problem.row_reduction = row_reduction(rows);

@@ -26,7 +26,7 @@ struct BenchCase {
 struct CaseOptions {
   std::string shapes;
   std::vector<std::string> types = {"f16"};
-  std::optional<DataType> type_d;
+  std::optional<DataType> type_b, type_d;
   std::optional<Layout> layout_a;
   std::optional<Layout> layout_b;
   std::string epilogue = "plain";

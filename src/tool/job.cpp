@@ -198,9 +198,10 @@ Job job_from_files(const JobOptions& options) {
     usage("A is M x K, B is K x N, but " + a.describe() + " has " + std::to_string(a.cols) +
           " columns and " + b.describe() + " has " + std::to_string(b.rows) + " rows");
   }
-  if (a.type != b.type) {
-    usage("A and B must have one type, but " + a.file + " is " + std::string(to_string(a.type)) +
-          " and " + b.file + " is " + std::string(to_string(b.type)));
+  if (a.type != b.type && !p.multiply_as) {
+    usage("without --multiply-as A and B must have one type, but " + a.file + " is " +
+          std::string(to_string(a.type)) + " and " + b.file + " is " +
+          std::string(to_string(b.type)));
   }
   set_size(options, "m", p.m, a.rows, a.file);
   const std::uint64_t n = b.cols / load_b_right(p.gated, options.files[OperandId::b_right],
@@ -302,7 +303,7 @@ void JobOptions::add(CLI::App& app) {
 
 void JobOptions::add_problem(CLI::App& app) {
   app.option_defaults()->group("Generated operands");
-  tool::add(app, product, {"m", "n", "k", "batch", "f32_arithmetic"});
+  tool::add(app, product, {"m", "n", "k", "batch", "f32_arithmetic", "multiply_as"});
   add_type(app, "--dtype", type, "Element type of A and B (default f16)", is_input);
   add_fill(app, fill);
   add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);

@@ -226,6 +226,10 @@ class AddFields {
                                            : is_element;
     told(field, add_type(app_, named(field.option), value, named(field.help), accepts));
   }
+  void enumerator(const Field& field, std::optional<DataType>& value, std::optional<DataType>&) {
+    if (!is_wanted(field)) return;
+    told(field, add_type(app_, field.option, value, field.help, is_multiplied_as));
+  }
   void enumerator(const Field&, Packing&, Packing&) {}  // PackOptions adds it
   void number(const Field& field, float& value, float&) {
     told(field, app_.add_option(field.option, value, field.help)->capture_default_str());

@@ -191,7 +191,8 @@ void add_options(CLI::App& command, const std::shared_ptr<PackCommand>& options,
   command.option_defaults()->group("Generated operand");
   tool::add(command, options->product,
             quantises ? std::vector<std::string_view>{"n", "k", "batch"}
-                      : std::vector<std::string_view>{"m", "n", "k", "batch", "f32_arithmetic"});
+                      : std::vector<std::string_view>{"m", "n", "k", "batch", "f32_arithmetic",
+                                                      "multiply_as"});
   add_type(command, "--dtype", options->type, "Element type (default f16)",
            quantises ? multiplies_codes : is_input);
   add_fill(command, options->fill);

@@ -300,6 +300,7 @@ bool verify(const RunOptions& options, const Job& job, const Plan& plan) {
   PerOperand<std::vector<float>> exact;
   if (!oracle::rounds_b(plan.problem(), plan.config())) {
     problem.b.type = DataType::f32;
+    problem.quantised_b = plan.problem().quantised_b;
     for (const OperandRow& row : operand_rows()) {
       if (!job.codes[row.id]) continue;
       exact[row.id] = job.codes[row.id]->elements(job.source);

@@ -72,6 +72,7 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
 std::vector<double> TimedCase::time(const Plan& plan, const Timing& timing) {
   const bool rounds = oracle::rounds_b(plan.problem(), plan.config());
   multiplied_.b.type = rounds ? problem_.b.type : DataType::f32;
+  multiplied_.quantised_b = rounds ? std::nullopt : plan.problem().quantised_b;
   if (device_.workspace.bytes() < std::max<std::uint64_t>(plan.workspace_bytes(), 1)) {
     device_.workspace = Buffer();  // its memory first
     device_.workspace = unwrap(runner_.allocate(plan.workspace_bytes()));

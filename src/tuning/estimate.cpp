@@ -48,15 +48,14 @@ constexpr double rounded_down = 1.0 - 1e-9;
 // The load of one k-tile, in kilobytes that it keeps busy: lines shorter than a cache line cost a
 // whole one. In place of those beyond the matrix others are loaded once more.
 double k_tile_kilobytes(const Config& c, const ResolvedProblem& problem) {
-  const double size = problem.a.element_bytes();
   // K is the inner direction of lines, or the other one.
-  const auto bytes = [&](double outer, bool k_inner) {
+  const auto bytes = [&](double outer, bool k_inner, double size) {
     const double lines = k_inner ? outer : c.tile_k;
     const double length = k_inner ? c.tile_k : outer;
     return lines * std::max(length * size, cache_line_bytes);
   };
-  return (bytes(c.tile_m, problem.a.layout == Layout::row_major) +
-          bytes(c.tile_n, problem.b.layout == Layout::col_major)) /
+  return (bytes(c.tile_m, problem.a.layout == Layout::row_major, problem.a.element_bytes()) +
+          bytes(c.tile_n, problem.b.layout == Layout::col_major, problem.b.element_bytes())) /
          kilobyte;
 }
 

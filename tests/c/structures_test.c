@@ -84,6 +84,7 @@ static void test_defaults(void) {
   EXPECT(problem.a == NULL && problem.epilogue == NULL);
   EXPECT(problem.t0 == NULL && problem.t1 == NULL && problem.t2 == NULL && problem.t3 == NULL);
   EXPECT(problem.f32_arithmetic == VKGEMM_F32_ARITHMETIC_IEEE);
+  EXPECT(problem.multiply_as == VKGEMM_DATA_TYPE_ANY && problem.reserved == 0);
   EXPECT(problem.max_workspace_bytes == 256u << 20 && problem.estimate_scale == 1.0);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
   EXPECT(operands.a.address == 0 && operands.workspace.bytes == 0 && operands.packed.bytes == 0);
@@ -152,6 +153,11 @@ static void test_older_callers(void) {
   EXPECT(strstr(text_of(&problem), "--tensors") == NULL);
   problem.struct_size = sizeof problem;
   problem.t0 = problem.t1 = problem.t2 = problem.t3 = NULL;
+  problem.multiply_as = VKGEMM_DATA_TYPE_ANY;
+  problem.reserved = 0;
+  EXPECT(strstr(text_of(&problem), "--multiply-as") == NULL);
+  problem.multiply_as = VKGEMM_DATA_TYPE_BF16;
+  EXPECT(strstr(text_of(&problem), "--multiply-as bf16") != NULL);
 
   // With the size of tensors and one step, the other steps are none.
   for (int i = 0; i < 4; ++i) epilogue.tensors[i] = VKGEMM_TENSOR_SHAPE_NONE;
@@ -236,6 +242,8 @@ static void test_impossible_structures(void) {
   REFUSED(epilogue.steps[7].activation, 15, "epilogue.steps[7].activation is 15: no Vkgemm");
   REFUSED(epilogue.steps[0].operand, 0xFFFFFFFF,
           "epilogue.steps[0].operand is -1: no VkgemmStepOperand");
+  REFUSED(problem.multiply_as, 9, "problem.multiply_as is 9: no VkgemmDataType");
+  REFUSED(problem.reserved, 1, "problem.reserved is 1: 0 is needed");
   REFUSED(problem.f32_arithmetic, 4, "problem.f32_arithmetic is 4: no VkgemmF32Arithmetic");
   EXPECT_SUCCESS(vkgemm_problem_command_line(&problem, NULL, &size, error));
   EXPECT(strcmp(message_of_error(), "") == 0);

@@ -148,7 +148,9 @@ void Trial::store_elements() {
 
 Problem Trial::multiplied() const {
   Problem problem = problem_;
-  if (!rounds_b_) problem.b.type = DataType::f32;
+  if (rounds_b_) return problem;
+  problem.b.type = DataType::f32;
+  problem.quantised_b = options_.quantisation;
   return problem;
 }
 

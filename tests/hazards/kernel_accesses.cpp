@@ -99,6 +99,10 @@ class Kernel {
     return block_of<Block>(launch_.parameters);
   }
   std::uint32_t constant(std::size_t id) const { return launch_.constants[id]; }
+  // The bytes of an element that has a type of its own in memory, or has `element` ones.
+  std::uint64_t bytes_in_memory(std::size_t type, std::uint64_t element) const {
+    return constant(type) != TYPE_NONE ? bytes_of(constant(type)) : element;
+  }
   bool is_gated() const { return constant(SPEC_GATE) != GATE_NONE; }
   bool has_line_scales() const {
     const Input* const input = input_of_module(launch_.module);
@@ -167,6 +171,8 @@ std::uint64_t Kernel::code_bytes(std::uint64_t ld, std::uint64_t depth) const {
 
 void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
   const std::uint64_t element = input_bytes(launch_.module);
+  const std::uint64_t a_element = bytes_in_memory(SPEC_A_TYPE, element);
+  const std::uint64_t b_element = bytes_in_memory(SPEC_B_TYPE, element);
   const bool a_columns = constant(SPEC_A_COL_MAJOR) != 0;
   const bool b_columns = constant(SPEC_B_COL_MAJOR) != 0;
   // What is packed is read in whole tiles, but not beyond its leading dimension.
@@ -178,7 +184,7 @@ void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
   const std::uint64_t n = width(SPEC_B_PADDED, p.n, SPEC_TILE_N, p.ldb);
   // Scales of lines stand in front.
   const std::uint64_t depth = p.k + (has_line_scales() ? 1u : 0u);
-  read("a", matrix(p.a, {m, depth, p.lda, a_columns, element}, p.a_batch, a));
+  read("a", matrix(p.a, {m, depth, p.lda, a_columns, a_element}, p.a_batch, a));
   const bool pairs = is_gated() && constant(SPEC_GATE_INTERLEAVED) != 0 && !b_columns &&
                      constant(SPEC_B_PADDED) == 0;
   if (constant(SPEC_CODES) != CODES_NONE) {
@@ -189,7 +195,7 @@ void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
     if (is_gated()) read("b_right", right);
     return;
   }
-  const Shape half{depth, pairs ? 2 * n : n, p.ldb, b_columns, element};
+  const Shape half{depth, pairs ? 2 * n : n, p.ldb, b_columns, b_element};
   read("b", matrix(p.b, half, p.b_batch, b));
   if (is_gated() && !pairs) read("b_right", matrix(p.b + p.b_right, half, p.b_batch, b));
 }
@@ -462,7 +468,8 @@ void Kernel::pack() {
   const std::uint64_t own = input_bytes(launch_.module);
   const Input* const input = input_of_module(launch_.module);
   const std::uint64_t element = own != 0 ? own : sizeof(std::uint16_t);
-  const std::uint64_t read_element = input != nullptr ? size_in_bytes(input->given) : element;
+  const std::uint64_t read_element =
+      bytes_in_memory(SPEC_A_TYPE, input != nullptr ? size_in_bytes(input->given) : element);
   const bool halves = constant(SPEC_PACK_HALVES) != 0;
   const bool by_turns = constant(SPEC_GATE_INTERLEAVED) != 0;
   const Shape source{p.depth, by_turns ? 2 * std::uint64_t{p.width} : p.width, p.source_ld,

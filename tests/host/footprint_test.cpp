@@ -208,7 +208,7 @@ class Footprint : public testing::Test {
   }
 
   static std::uint32_t pack_bytes(std::string_view module) {
-    if (module == "pack") return PACK_BYTES;
+    if (module == "pack" || module == "pack_bf16") return PACK_BYTES;
     if (module.ends_with("_f32_in_bf16")) return PACK_FRAGMENTS_BYTES(3 * 2, false);
     if (module.ends_with("_f32_in_f16")) return PACK_FRAGMENTS_BYTES(2 * 2, true);
     return PACK_FRAGMENTS_BYTES(module.ends_with("_s8") ? 1 : 2, false);

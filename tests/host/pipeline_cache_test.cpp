@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "embedded/embedded.hpp"
 #include "expectations.hpp"
+#include "kernels/steps.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -62,7 +63,7 @@ TEST(PipelineName, IsTheConfigurationOfEveryMainLoop) {
     const PipelineKey key{.module = module.name};
     EXPECT_EQ(pipeline_name(key, test::khr_config),
               loop ? to_string(test::khr_config)
-              : is("pack_") && module.name != "pack_codes"
+              : is("pack_") && input_of_module(module.name) != nullptr
                   ? concat(module.name, " ", to_string(test::khr_config))
                   : std::string(module.name));
   }

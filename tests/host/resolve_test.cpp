@@ -184,7 +184,7 @@ TEST(Resolve, IntegersAreOfOneKindOfProduct) {
   EXPECT_EQ(why(scaled, [](Problem& p) { p.epilogue.aux = true, p.aux.type = DataType::s32; }),
             "aux.type is s32: it must be f16, bf16, f32, s8, u8, e4m3 or e5m2");
   EXPECT_EQ(why(scaled, [](Problem& p) { p.b.type = DataType::f16; }),
-            "a.type is s8 and b.type is f16: A and B must share one type");
+            "a.type is s8 and b.type is f16: without multiply_as, A and B must share one type");
 }
 
 // Results and operands of the epilogue may have 8 bits, A, B and vectors may not.
@@ -304,6 +304,65 @@ TEST(Resolve, PackedF32IsInParts) {
   EXPECT_EQ(f16.input_type(), DataType::f16);
   EXPECT_EQ(f16.b.element_bytes(), 4u);
   EXPECT_EQ(f16.b.bytes, f16.b.ld * f16.b.lines() * 4 + f16.b.ld * sizeof(float));
+}
+
+TEST(Resolve, UnlikeTypesAreMultipliedAsOne) {
+  const auto why = [](const auto& change) {
+    Problem p = gemm(8, 16, 32);
+    p.a.type = DataType::f32;
+    change(p);
+    const auto result = resolve(p);
+    return result ? std::string() : result.error().message;
+  };
+  const auto as = [&](DataType type, const auto& change) {
+    return why([&](Problem& p) {
+      p.multiply_as = type;
+      change(p);
+    });
+  };
+  const auto no_change = [](Problem&) {};
+  EXPECT_EQ(why(no_change),
+            "a.type is f32 and b.type is f16: without multiply_as, A and B must share one type");
+  EXPECT_EQ(as(DataType::f16, no_change), "");
+  EXPECT_EQ(as(DataType::bf16, no_change), "");
+  EXPECT_EQ(as(DataType::f32, no_change), "multiply_as is f32: f16 and bf16 are supported");
+  EXPECT_EQ(as(DataType::f16, [](Problem& p) { p.b.type = DataType::s8; }),
+            "b.type is s8 and multiply_as is f16: it must be f16, bf16 or f32");
+  EXPECT_EQ(as(DataType::f16, [](Problem& p) { p.f32_arithmetic = F32Arithmetic::bf16x6; }),
+            "f32_arithmetic is bf16x6 and multiply_as is f16: it must be ieee");
+  const auto codes = [](Problem& p) {
+    p.quantised_b = Quantisation{.type = CodeType::int4, .group_k = 32};
+    p.b.packing = Packing::packed;
+  };
+  EXPECT_EQ(as(DataType::f16, codes), "");
+  EXPECT_EQ(as(DataType::bf16, codes),
+            "quantised_b.type is int4, b.type is f16 and multiply_as is bf16: codes are multiplied "
+            "as b.type");
+  EXPECT_EQ(why(codes),
+            "a.type is f32 and quantised_b.type is int4, multiplied as b.type is f16: without "
+            "multiply_as, A and B must share one type");
+}
+
+TEST(Resolve, ConvertedOperandsKeepTheirType) {
+  Problem p = gemm(8, 16, 32);
+  p.a.type = DataType::f32;
+  p.multiply_as = DataType::bf16;
+  const ResolvedProblem problem = resolved(p);
+  EXPECT_EQ(problem.input_type(), DataType::bf16);
+  EXPECT_TRUE(problem.converts(problem.a));
+  EXPECT_TRUE(problem.converts(problem.b));
+  EXPECT_EQ(problem.a.bytes, 8u * 32 * 4);
+  EXPECT_TRUE(problem.a_allows_vectors());
+  // Loads take eight elements, which are 32 bytes of f32 at a multiple of 16.
+  p.k = 36;
+  EXPECT_FALSE(resolved(p).a_allows_vectors());
+  p.k = 40;
+  EXPECT_TRUE(resolved(p).a_allows_vectors());
+  p.a.alignment = 8;
+  EXPECT_FALSE(resolved(p).a_allows_vectors());
+  p.a = {.type = DataType::f32, .packing = Packing::packed};
+  EXPECT_EQ(resolved(p).a.type, DataType::bf16);
+  EXPECT_FALSE(resolved(p).converts(resolved(p).a));
 }
 
 TEST(Resolve, ScalesAreOfWhatIsMultiplied) {

@@ -4,6 +4,7 @@ import numpy as np
 from reference import (ACTIVATIONS, GATES, ROW_OPS, OnDevice, assert_close, at_night, by_day,
                        factors, values, wide)
 
+import vkgemm
 from vkgemm.binding import enumerator_names
 
 
@@ -110,6 +111,37 @@ class Integers(OnDevice):
         product = wide(rows)[:, None] * wide(columns) * (wide(codes[0]) @ wide(codes[1]))
         assert_close(d, ACTIVATIONS["silu"](product + wide(bias)))
         self.assertLess(np.abs(product - wide(a) @ wide(b)).max(), 0.3)
+
+
+class UnlikeTypes(OnDevice):
+    """float32 beside 16-bit types: the products of operands that numpy rounds."""
+
+    def test_rounds_as_numpy(self):
+        a, b = values((20, 64)), values((64, 24))
+        b16 = b.astype(np.float16)
+        rounded = self.device.gemm(a.astype(np.float16), b16, out_dtype="f32")
+        for right in (b16, b, self.device.pack(b, multiply_as="f16"), self.device.pack(b16)):
+            with self.subTest(right=type(right).__name__):
+                d = self.device.gemm(a, right, multiply_as="f16")
+                self.assertEqual(d.dtype, np.float32)
+                np.testing.assert_allclose(d, rounded, rtol=1e-5, atol=1e-5)
+        self.assertIn("a is f32: rounded to bf16", self.device.explain(a, b16, multiply_as="bf16"))
+
+    def test_codes(self):
+        a, b = values((3, 64)), values((64, 24))
+        codes = self.device.quantise(b, "int8", group_k=32)
+        rounded = self.device.gemm(a.astype(np.float16), codes, out_dtype="f32")
+        d = self.device.gemm(a, codes, multiply_as="f16")
+        np.testing.assert_allclose(d, rounded, rtol=1e-4, atol=1e-4)
+
+    def test_refusals(self):
+        a, b = values((20, 64)), values((64, 24)).astype(np.float16)
+        with self.assertRaisesRegex(vkgemm.Error, "b.dtype is f16: a.dtype is f32, and without multiply_as"):
+            self.device.gemm(a, b)
+        with self.assertRaisesRegex(vkgemm.Error, "multiply_as is f32: f16 and bf16"):
+            self.device.gemm(a, b, multiply_as="f32")
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "multiply_as is 'half'"):
+            self.device.gemm(a, b, multiply_as="half")
 
 
 class F32Arithmetic(OnDevice):

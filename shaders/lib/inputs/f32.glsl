@@ -5,6 +5,7 @@ const uint IN_TYPE = TYPE_F32;
 #include "floats.glsl"
 
 const uint IN_BYTES = 4;
+const bool CONVERTED_TO = false;
 uint load_bits(uint64_t at) { return U32(at).x; }
 float group_element(uvec4 group, const uint e) { return unpack_F32(group, e); }
 uint rounded_bits(float v) { return floatBitsToUint(v); }

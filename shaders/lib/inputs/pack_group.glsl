@@ -3,8 +3,12 @@
 // Two halves of a gated product's B (PACK_HALVES) are packed one behind the other; neighbouring
 // columns of a source whose outer direction is K may be of both (GATE_INTERLEAVED).
 
+#include "converted.glsl"
+
 const uint SOURCE_GROUP = 16 / SOURCE_BYTES;
 const uint SOURCE_WORD = 4 / SOURCE_BYTES;  // elements of a word
+const bool SOURCE_CONVERTED = A_CONVERTED && IN_PARTS == 1;
+const uint SOURCE_SIZE = SOURCE_CONVERTED ? A_SIZE : SOURCE_BYTES;
 
 struct PackTile {
     uint first_mn, first_k;
@@ -32,6 +36,11 @@ PackTile pack_tile() {
 
 // The first `valid` elements of a group, then zeros.
 uvec4 load_group(uint64_t at, uint valid) {
+    if (SOURCE_CONVERTED) {
+        if (valid == 0) return uvec4(0);
+        if (A_VECTOR != 0 && valid >= GROUP) return load_converted(at, A_TYPE, true, GROUP);
+        return keep_elements(load_converted(at, A_TYPE, false, valid), valid);
+    }
     if (A_VECTOR != 0 && valid >= SOURCE_GROUP) return U32x4(at).x;
     uvec4 data = uvec4(0);
     [[unroll]] for (uint e = 0; e < SOURCE_GROUP; ++e)
@@ -49,12 +58,13 @@ uvec4 other_elements(const uvec4 words, const uint side) {
 
 // A group of the source from element `inner` of line `outer` on, of which `valid` exist.
 uvec4 load_source(const PackTile t, uint outer, uint inner, uint valid) {
-    const uint64_t line = t.source + uint64_t(outer) * p.source_ld * SOURCE_BYTES;
-    if (GATE_INTERLEAVED == 0) return load_group(line + uint64_t(inner) * SOURCE_BYTES, valid);
+    const uint64_t line = t.source + uint64_t(outer) * p.source_ld * SOURCE_SIZE;
+    if (GATE_INTERLEAVED == 0) return load_group(line + uint64_t(inner) * SOURCE_SIZE, valid);
     // Every other element of two groups.
-    const uint64_t at = line + uint64_t(inner) * 2 * SOURCE_BYTES;
+    const uint64_t at = line + uint64_t(inner) * 2 * SOURCE_SIZE;
     const uvec4 low = load_group(at, 2 * valid);
-    const uvec4 high = load_group(at + 16, valid > SOURCE_GROUP / 2 ? 2 * valid - SOURCE_GROUP : 0);
+    const uvec4 high = load_group(at + SOURCE_GROUP * SOURCE_SIZE,
+                                  valid > SOURCE_GROUP / 2 ? 2 * valid - SOURCE_GROUP : 0);
     if (SOURCE_BYTES == 4) return t.right == 0 ? uvec4(low.xz, high.xz) : uvec4(low.yw, high.yw);
     const uvec4 even = uvec4(low.xz, high.xz), odd = uvec4(low.yw, high.yw);
     return other_elements(even, t.right) | other_elements(odd, t.right) << 16;

@@ -6,6 +6,7 @@ const uint IN_TYPE = TYPE_S8;
 #include "integers.glsl"
 
 const uint IN_BYTES = 1;
+const bool CONVERTED_TO = false;
 uint load_bits(uint64_t at) { return uint(U8(at).x); }
 
 int unpack_S8(uvec4 group, const uint e) {

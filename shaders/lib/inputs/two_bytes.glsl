@@ -1,5 +1,6 @@
 // two_bytes.glsl: elements of 2 bytes: their loads, and their places in tiles and in fragments.
 const uint IN_BYTES = 2;
+const bool CONVERTED_TO = true;
 uint load_bits(uint64_t at) { return uint(U16(at).x); }
 
 #define X8 uvec4

@@ -5,6 +5,7 @@
 // order of K.
 #define OWN_STORE_TILE
 #include "../inputs/codes.glsl"
+#include "../inputs/converted.glsl"
 #include "../epilogue/column_sums.glsl"
 
 const uint PIECE = SKINNY_PIECE;
@@ -35,17 +36,30 @@ uvec2 lane_position() {
                                    : uvec2(i / LANES_N, i % LANES_N);
 }
 
-float load_input(uint64_t base, uint outer, uint ld, uint inner) {
-    return load1(base + (uint64_t(outer) * ld + inner) * IN_SIZE, IN_TYPE);
+uint64_t a_at(const Tile t, uint outer, uint inner) {
+    return t.a + (uint64_t(outer) * size_lda() + inner) * A_SIZE;
+}
+uint64_t b_at(const Tile t, uint outer, uint inner) {
+    return t.b + (uint64_t(outer) * size_ldb() + inner) * B_SIZE;
 }
 float load_a(const Tile t, uint m, uint k) {
     const uint row = min(t.row + m, t.row_end - 1);
-    return A_K_INNER ? load_input(t.a, row, size_lda(), k) : load_input(t.a, k, size_lda(), row);
+    const uint64_t at = A_K_INNER ? a_at(t, row, k) : a_at(t, k, row);
+    return A_CONVERTED ? load_converted1(at, A_TYPE) : load1(at, IN_TYPE);
+}
+uvec4 load_a_group(const Tile t, uint m, uint k) {
+    const uint64_t at = a_at(t, min(t.row + m, t.row_end - 1), k);
+    return A_CONVERTED ? load_converted(at, A_TYPE, true, GROUP) : U32x4(at).x;
 }
 float load_b(const Tile t, uint k, uint n) {
     const uint col = min(n, b_columns() - 1);
     if (QUANTISED) return group_element(quantised_group(t.b, k - k % 8, col), k % 8);
-    return B_K_INNER ? load_input(t.b, col, size_ldb(), k) : load_input(t.b, k, size_ldb(), col);
+    const uint64_t at = B_K_INNER ? b_at(t, col, k) : b_at(t, k, col);
+    return B_CONVERTED ? load_converted1(at, B_TYPE) : load1(at, IN_TYPE);
+}
+uvec4 load_b_group(const Tile t, uint outer, uint inner) {
+    const uint64_t at = b_at(t, outer, inner);
+    return B_CONVERTED ? load_converted(at, B_TYPE, true, GROUP) : U32x4(at).x;
 }
 
 // Element (k, n) of a piece of B, of which [line][group] was loaded.
@@ -71,15 +85,12 @@ void multiply_piece(inout Acc acc, const Tile t, uint k, uint n) {
             [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
                 const uint outer = B_K_INNER ? min(n + line, b_columns() - 1) : k + line;
                 const uint inner = B_K_INNER ? k + g * GROUP : min(n + g * GROUP, width - GROUP);
-                piece[line][g] = U32x4(t.b + (uint64_t(outer) * size_ldb() + inner) * IN_SIZE).x;
+                piece[line][g] = load_b_group(t, outer, inner);
             }
     }
     if (A_K_INNER && A_VECTOR != 0) {
         [[unroll]] for (uint m = 0; m < TILE_M; ++m)
-            [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
-                const uint row = min(t.row + m, t.row_end - 1);
-                a[m][g] = U32x4(t.a + (uint64_t(row) * size_lda() + k + g * GROUP) * IN_SIZE).x;
-            }
+            [[unroll]] for (uint g = 0; g < GROUPS; ++g) a[m][g] = load_a_group(t, m, k + g * GROUP);
     }
     [[unroll]] for (uint i = 0; i < PIECE; ++i) {
         vec4 b[PIECE / 4];

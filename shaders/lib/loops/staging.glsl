@@ -12,6 +12,7 @@
 // Every load, but for those of codes, keeps a 64-bit address and advances it by a constant: cheaper than offsets computed
 // anew (on an H200 15 % of the whole kernel), and nothing overflows however large the operand is.
 #include "../inputs/codes.glsl"
+#include "../inputs/converted.glsl"
 
 const bool A_K_INNER = A_COL_MAJOR == 0;
 const bool B_K_INNER = B_COL_MAJOR != 0;
@@ -36,6 +37,7 @@ uint stage_k;
 bool is_a(const uint i) { return i < A_LOADS; }
 bool is_quantised(const uint i) { return QUANTISED && !is_a(i); }
 bool k_inner(const uint i) { return is_a(i) ? A_K_INNER : B_K_INNER; }
+uint element_size(const uint i) { return is_a(i) ? A_SIZE : B_SIZE; }
 bool vector_loads(const uint i) { return (is_a(i) ? A_VECTOR : B_VECTOR) != 0; }
 bool padded(const uint i) { return (is_a(i) ? A_PADDED : B_PADDED) != 0; }
 
@@ -111,7 +113,7 @@ void stage_begin(const Tile t) {
                 stage_valid[i] = min(GROUP, mn_size - column);
             }
         }
-        stage_address[i] = base + (line * ld + column) * IN_SIZE;
+        stage_address[i] = base + (line * ld + column) * element_size(i);
         if (is_quantised(i)) {
             stage_address[i] = base;
             stage_valid[i] = line;
@@ -122,7 +124,14 @@ void stage_begin(const Tile t) {
 void stage_advance(const uint i) {
     if (is_quantised(i)) return;
     const uint64_t lines = k_inner(i) ? 1 : (is_a(i) ? size_lda() : size_ldb());
-    stage_address[i] += TILE_K * lines * IN_SIZE;
+    stage_address[i] += TILE_K * lines * element_size(i);
+}
+
+// A group of elements, of which the first `valid` exist.
+uvec4 load_stage_group(const uint i, uint64_t at, uint valid) {
+    if (is_a(i) ? A_CONVERTED : B_CONVERTED)
+        return load_converted(at, is_a(i) ? A_TYPE : B_TYPE, vector_loads(i), valid);
+    return vector_loads(i) ? U32x4(at).x : load_elements(at, valid);
 }
 
 // Loads the next k-tile, which lies within K as a whole.
@@ -133,8 +142,7 @@ void stage_load() {
             stage_data[i] =
                 quantised_group(stage_address[i], stage_k + group_column(i), stage_valid[i]);
         else
-            stage_data[i] = vector_loads(i) ? U32x4(stage_address[i]).x
-                                            : load_elements(stage_address[i], valid);
+            stage_data[i] = load_stage_group(i, stage_address[i], valid);
         stage_advance(i);
     }
     stage_k += TILE_K;
@@ -152,7 +160,7 @@ void stage_load_tail(const Tile t, uint depth) {
         if (is_quantised(i))
             data = quantised_group(stage_address[i], left != 0 ? stage_k + k : 0, stage_valid[i]);
         else
-            data = vector_loads(i) ? U32x4(at).x : load_elements(at, valid);
+            data = load_stage_group(i, at, valid);
         stage_data[i] = keep_elements(data, k_inner(i) ? left : left == 0 ? 0 : GROUP);
     }
 }

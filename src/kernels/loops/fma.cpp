@@ -44,7 +44,7 @@ bool check(const Case& s) {
     return s.refuse("gated: fragment_n is ", fragment.n, ", not a multiple of ", 2 * x4,
                     ": half of it is for the left product, half for the right one");
   }
-  const std::uint32_t width = load_width(p.a);
+  const std::uint32_t width = group_width(p);
   const std::uint32_t a_line = is_k_inner_a(p) ? c.tile_k : c.tile_m;
   const std::uint32_t b_line = is_k_inner_b(p) ? c.tile_k : c.tile_n;
   if (a_line % width != 0 || b_line % width != 0) {
@@ -131,6 +131,7 @@ extern constexpr LoopDescriptor fma_loop{
     .shows_stores = true,
     .keeps_values = true,
     .multiplies_pairs = true,
+    .converts = true,
     .kin = MainLoop::fma,
     .invocations = workgroup_size,
     .accumulators = [](const Config& c) { return c.tile_m * c.tile_n / workgroup_size(c); },

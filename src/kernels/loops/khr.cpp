@@ -58,12 +58,13 @@ extern constexpr LoopDescriptor khr_loop = [] {
   LoopDescriptor loop = khr_fragments_loop;
   loop.loop = MainLoop::khr;
   loop.name = "khr";
+  loop.converts = true;
   loop.parameters = khr_parameters<KhrLoop>;
   loop.most_accumulators = most_accumulators;
   loop.check = check_khr;
   loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem& p, const Limits&) {
     return khr_shared_memory_bytes(c, KHR_STAGE(is_k_inner_a(p), is_k_inner_b(p), c.tile_m,
-                                                c.tile_n, c.tile_k, size_in_bytes(p.a.type)));
+                                                c.tile_n, c.tile_k, size_in_bytes(p.input_type())));
   };
   loop.smaller = smaller;
   loop.enter = [](Config& c) {

@@ -129,7 +129,8 @@ bool check_rows_of_a(const Case& s) {
                   p.a.ld);
   }
   if (l.interleave_k) {
-    if (fits_interleaved_rows(l.fragment_m, l.fragment_k, p.a.type, l.subgroup_size)) return true;
+    if (fits_interleaved_rows(l.fragment_m, l.fragment_k, p.input_type(), l.subgroup_size))
+      return true;
     return refuse("with interleave_k only in fragments of 16 rows of 32 bytes for subgroups of 32");
   }
   // Fragments end nowhere else. Rows in two passes are cut into parts that end anywhere.
@@ -161,7 +162,7 @@ bool check(const Case& s) {
   }
   if (!check_khr(s) || (!c.pack_a && !check_rows_of_a(s))) return false;
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
-  const DataType input = s.problem->a.type;
+  const DataType input = s.problem->input_type();
   if (const char* const missing = missing_feature(input, s.problem->input->parts != 1, s.caps)) {
     return s.refuse("main loop khr_direct needs ", missing);
   }

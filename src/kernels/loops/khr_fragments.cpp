@@ -38,7 +38,7 @@ bool check_subgroups(const Case& s) {
 bool check_fragment(const Case& s) {
   const KhrLoop& l = khr(s.config);
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
-  const DataType input = s.problem->a.type;
+  const DataType input = s.problem->input_type();
   const FragmentShape wanted{input, s.problem->input->accumulator, fragment.m, fragment.n,
                              fragment.k};
   if (std::ranges::find(s.caps.fragment_shapes, wanted) != s.caps.fragment_shapes.end()) {
@@ -152,7 +152,7 @@ bool check_khr(const Case& s) {
   }
   // Fragments are addressed in shared memory by loads, or, where they are packed, by eight
   // elements, and rows of the epilogue's slices by x4.
-  const std::uint32_t width = descriptor(c).takes_fragments() ? 8 : load_width(p.a);
+  const std::uint32_t width = descriptor(c).takes_fragments() ? 8 : group_width(p);
   const bool a_fits = (p.a.layout == Layout::row_major ? l.fragment_k : l.fragment_m) % width == 0;
   const bool b_fits = (is_k_inner_b(p) ? l.fragment_k : l.fragment_n) % width == 0;
   if (!a_fits || !b_fits || l.fragment_n % x4 != 0) {

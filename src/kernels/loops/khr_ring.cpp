@@ -32,12 +32,13 @@ extern constexpr LoopDescriptor khr_ring_loop = [] {
   LoopDescriptor loop = khr_fragments_loop;
   loop.loop = MainLoop::khr_ring;
   loop.name = "khr_ring";
+  loop.converts = true;
   loop.parameters = khr_parameters<KhrRingLoop>;
   loop.most_accumulators = most_accumulators;
   loop.check = check;
   loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem& p, const Limits&) {
     return khr_shared_memory_bytes(c, KHR_RING(is_k_inner_a(p), is_k_inner_b(p), c.tile_m, c.tile_n,
-                                               c.tile_k, size_in_bytes(p.a.type)));
+                                               c.tile_k, size_in_bytes(p.input_type())));
   };
   loop.cost.latency = &TimingModel::ring_latency;
   loop.smaller = smaller;

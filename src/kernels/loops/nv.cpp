@@ -56,10 +56,11 @@ bool check(const Case& s) {
   }
   const auto fits = [&](const FlexibleShape& shape) {
     return shape.scope == MatrixScope::workgroup && shape.invocations == invocations &&
-           is_multiple(tile_of(c), p.a.type, shape);
+           is_multiple(tile_of(c), p.input_type(), shape);
   };
   if (!std::ranges::any_of(s.caps.flexible_shapes, fits)) {
-    return s.refuse("tile ", tile_of(c), " with ", to_string(p.a.type), " inputs at ", invocations,
+    return s.refuse("tile ", tile_of(c), " with ", to_string(p.input_type()), " inputs at ",
+                    invocations,
                     " invocations is no multiple of a workgroup-scope shape the device lists");
   }
 
@@ -79,9 +80,9 @@ bool check(const Case& s) {
       return s.refuse("aux.layout is col_major and rows are reduced: not built on path nv");
     }
     const DataType type = operand.matrix->type;
-    if (type != p.a.type && type != DataType::f32) {
-      return s.refuse(operand.name, ".type is ", to_string(type), " with ", to_string(p.a.type),
-                      " inputs: not built on path nv");
+    if (type != p.input_type() && type != DataType::f32) {
+      return s.refuse(operand.name, ".type is ", to_string(type), " with ",
+                      to_string(p.input_type()), " inputs: not built on path nv");
     }
     if (!check_offsets(s, operand.name, *operand.matrix, c.tile_m, c.tile_n)) return false;
   }
@@ -110,7 +111,7 @@ std::uint32_t load_vector(const ResolvedMatrix& matrix) {
 
 void propose(std::vector<Config>& out, const ResolvedProblem& problem, const DeviceCaps& caps) {
   for (const FlexibleShape& shape : caps.flexible_shapes) {
-    if (shape.scope != MatrixScope::workgroup || shape.input != problem.a.type) continue;
+    if (shape.scope != MatrixScope::workgroup || shape.input != problem.input_type()) continue;
     for (const std::uint32_t m : {32u, 64u, 128u, 256u}) {
       for (const std::uint32_t n : {32u, 64u, 128u, 256u}) {
         for (const std::uint32_t k : {16u, 32u, 64u}) {

@@ -61,6 +61,7 @@ extern constexpr LoopDescriptor skinny_loop{
     .name = "skinny",
     .shows_stores = true,
     .multiplies_pairs = true,
+    .converts = true,
     .kin = MainLoop::skinny,
     .invocations = workgroup_size,
     .accumulators = [](const Config& c) { return c.tile_m * piece; },

@@ -30,7 +30,7 @@ bool check(const Case& s) {
     return s.refuse("gated: not built on main loop ", to_string(c.main_loop()));
   }
   // Each load lies in one half.
-  const std::uint32_t piece = load_width(p.a);
+  const std::uint32_t piece = group_width(p);
   if (c.tile_n % (2 * piece) == 0) return true;
   return s.refuse("gated: tile_n is ", c.tile_n, ", not a multiple of ", 2 * piece,
                   ": half of it is for the left product, half for the right one");

@@ -83,11 +83,11 @@ bool check(const Case& s) {
   if (!copies_a && !copies_b) return true;
   const std::string_view name = copies_a && copies_b ? "ab" : copies_a ? "a" : "b";
   if (!p.input->packed_in_fragments) {
-    return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
+    return s.refuse("pack is ", name, ": inputs of type ", to_string(p.input_type()),
                     " are not packed, 16-bit ones and s8 are");
   }
   if (!p.input->packed_in_rows && !descriptor(c).takes_fragments()) {
-    return s.refuse("pack is ", name, " and inputs are ", to_string(p.a.type), ": main loop ",
+    return s.refuse("pack is ", name, " and inputs are ", to_string(p.input_type()), ": main loop ",
                     to_string(c.main_loop()), " takes them plain");
   }
   for (const ResolvedMatrix* matrix : {copies_a ? &p.a : nullptr, copies_b ? &p.b : nullptr}) {
@@ -205,8 +205,12 @@ std::string describe(const Config& c, const ResolvedProblem& problem, const Disp
 }  // namespace
 
 Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps& caps) {
-  config.pack_a = config.pack_a || problem.a.is_packed();
-  config.pack_b = config.pack_b || problem.b.is_packed();
+  const bool converts = descriptor(config).converts;
+  const auto needs_copy = [&](const ResolvedMatrix& operand) {
+    return operand.is_packed() || (!converts && problem.converts(operand));
+  };
+  config.pack_a = config.pack_a || needs_copy(problem.a);
+  config.pack_b = config.pack_b || needs_copy(problem.b);
   if (const auto fit = descriptor(config).fit_packed) fit(config, problem, caps);
   return config;
 }
@@ -291,7 +295,7 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedProblem& chunk,
   const ResolvedMatrix& source = of_a ? problem.a : problem.b;
   Step step;
   step.copied = of_a ? &Addresses::a : &Addresses::b;
-  step.key.module = "pack";
+  step.key.module = copy.fragments ? "pack" : copy.input->pack_kernel;
   Constants constants(step.key.constants);
   if (const auto& order = copy.fragments) {
     pack_fragments(step, constants, copy, limits);
@@ -305,6 +309,7 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedProblem& chunk,
   constants.set(SPEC_A_COL_MAJOR, k_outer);
   const bool vectors = of_a ? problem.a_allows_vectors() : problem.b_allows_vectors();
   constants.set(SPEC_A_VECTOR, vectors ? load_width(source) : 0);
+  if (problem.converts(source)) constants.set(SPEC_A_TYPE, row_of(source.type).constant);
   gpu::PackParams params{};
   if (copy.halves_apart) {
     constants.set(SPEC_PACK_HALVES, std::uint32_t{1});

@@ -15,7 +15,8 @@ extern constexpr Input bf16_input{.name = "bf16",
                                   .multiplied = DataType::bf16,
                                   .matrix_units = MatrixUnits::listed_bfloat16,
                                   .packed_in_rows = true,
-                                  .packed_in_fragments = true};
+                                  .packed_in_fragments = true,
+                                  .pack_kernel = "pack_bf16"};
 
 // True f32 arithmetic, which matrix units don't have.
 extern constexpr Input f32_input{

@@ -31,6 +31,7 @@ struct Input {
   bool packed_in_rows = false;       // K is the outer direction (pack.comp)
   bool packed_in_fragments = false;  // pack_fragments.comp
   std::string_view sum_kernel = "sum_slices";
+  std::string_view pack_kernel = "pack";  // packs in rows
   std::string_view family =
       {};  // of table rows that are for this input alone; empty: there is none
 
@@ -59,6 +60,8 @@ std::span<const Input* const> inputs() noexcept;
 
 // The input of elements of a type; null: there is none.
 const Input* find_input(DataType given, F32Arithmetic arithmetic = F32Arithmetic::ieee) noexcept;
+// The input that an operand of the problem becomes.
+const Input* find_input(const Problem& problem, const Matrix& operand) noexcept;
 
 // The same of a type and an arithmetic that were checked.
 inline const Input& input_of(DataType given,
@@ -66,7 +69,7 @@ inline const Input& input_of(DataType given,
   return *find_input(given, arithmetic);
 }
 inline const Input& input_of(const Problem& problem) noexcept {
-  return input_of(problem.a.type, problem.f32_arithmetic);
+  return *find_input(problem, problem.a);
 }
 // The input of f32 that an arithmetic names; null: no arithmetic has this value.
 const Input* find_input(F32Arithmetic arithmetic) noexcept;
@@ -88,6 +91,12 @@ bool is_used(const Shape& shape) noexcept {
   return input != nullptr && input->matrix_units != MatrixUnits::none &&
          shape.accumulator == input->accumulator;
 }
+
+// True if A and B of unlike types may be multiplied in this type.
+bool is_multiplied_as(DataType type) noexcept;
+
+// A contradiction of Problem::multiply_as, if it is set, with other fields.
+MaybeError check_multiply_as(const Problem& problem);
 
 // Contradictions among types that are not those of A and B.
 MaybeError check_types(const Problem& problem);

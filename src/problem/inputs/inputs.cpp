@@ -1,6 +1,7 @@
 // inputs.cpp: the list of inputs.
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "problem/data_type.hpp"
 #include "problem/inputs/input.hpp"
 
@@ -23,8 +24,45 @@ const Input* find_input(DataType given, F32Arithmetic arithmetic) noexcept {
   return found != all.end() ? *found : nullptr;
 }
 
+const Input* find_input(const Problem& problem, const Matrix& operand) noexcept {
+  return problem.multiply_as ? find_input(*problem.multiply_as)
+                             : find_input(operand.type, problem.f32_arithmetic);
+}
+
 const Input* find_input(F32Arithmetic arithmetic) noexcept {
   return find_input(DataType::f32, arithmetic);
+}
+
+bool is_multiplied_as(DataType type) noexcept {
+  const Input* const input = find_input(type);
+  return input != nullptr && input->packed_in_rows;
+}
+
+MaybeError check_multiply_as(const Problem& problem) {
+  if (!problem.multiply_as) return std::nullopt;
+  const DataType type = *problem.multiply_as;
+  const auto with = [&](const auto&... other) {
+    return concat(other..., " and multiply_as is ", to_string(type), ": ");
+  };
+  if (!is_multiplied_as(type)) {
+    return unsupported(concat("multiply_as is ", to_string(type), ": f16 and bf16 are supported"));
+  }
+  if (problem.f32_arithmetic != F32Arithmetic::ieee) {
+    return invalid_argument(
+        concat(with("f32_arithmetic is ", to_string(problem.f32_arithmetic)), "it must be ieee"));
+  }
+  if (problem.quantised_b && problem.b.type != type) {
+    return unsupported(concat(with("quantised_b.type is ", to_string(problem.quantised_b->type),
+                                   ", b.type is ", to_string(problem.b.type)),
+                              "codes are multiplied as b.type"));
+  }
+  for (const auto& [name, given] :
+       {std::pair("a", problem.a.type), std::pair("b", problem.b.type)}) {
+    if (is_wide_float(given)) continue;
+    return unsupported(
+        concat(with(name, ".type is ", to_string(given)), "it must be ", wide_float_types));
+  }
+  return std::nullopt;
 }
 
 bool is_result(DataType type) noexcept {

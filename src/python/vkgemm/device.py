@@ -274,12 +274,13 @@ class Device(Products):
 
     @suggests
     def pack(self, b: Operand, *, gated_b: str | None = None, f32: str = "ieee",
-             bf16: bool = False) -> PackedMatrix:
+             multiply_as: str | None = None, bf16: bool = False) -> PackedMatrix:
         """Keep B on the device, in the order that it loads fastest, for any number of products.
 
         b: (K, N), or (batch, K, N) for a batch or for groups.
         gated_b: for products with a gate, the place of B's columns, as in gated().
         f32: how a float32 b is multiplied, as in gemm().
+        multiply_as: the type to which b is rounded, as in gemm().
         bf16: uint16 arrays hold the bits of bfloat16.
 
         Returns a PackedMatrix, which is passed as b.
@@ -290,7 +291,7 @@ class Device(Products):
         array([[3., 3.]], dtype=float16)
         """
         if is_tensor(b):
-            return self._tensors_of("b", b).pack(b, gated_b, f32)
+            return self._tensors_of("b", b).pack(b, gated_b, f32, multiply_as)
         arrays = Numpy(bf16)
         array = as_matrix("b", arrays.array("b", b))
         source, lies = arrays.lay_out(array)
@@ -298,7 +299,8 @@ class Device(Products):
         with self._gpu.lock:
             self._require_open()
             self._gpu.settle()
-            plan = PackPlan(self._gpu, array.shape, matrix, gated_b, f32=f32)
+            plan = PackPlan(self._gpu, array.shape, matrix, gated_b, f32=f32,
+                            multiply_as=multiply_as)
             return self._staging.pack(plan, {"source": source}, array)
 
     @suggests

@@ -11,7 +11,7 @@ from .binding import (ArgumentError, check, enumerator, ffi, initialized, lib, o
 from .gpu import Gpu
 from .memory import Buffer
 from .packed import PackedMatrix
-from .problem import Part, bits, f32_arithmetic, part, structure
+from .problem import Part, bits, f32_arithmetic, multiplied_as, part, structure
 from .request import Request
 
 
@@ -48,7 +48,7 @@ class PackPlan(Plan):
     """
 
     def __init__(self, gpu: Gpu, shape: tuple[int, ...], matrix: Part, gated_b: str | None,
-                 codes: Part | None = None, f32: str = "ieee"):
+                 codes: Part | None = None, f32: str = "ieee", multiply_as: str | None = None):
         k, n = shape[-2:]
         if gated_b is not None:
             enumerator("gated_b", "VkgemmGatedB", gated_b)
@@ -61,12 +61,14 @@ class PackPlan(Plan):
                        batch=shape[0] if len(shape) == 3 else None,
                        gated=None if gated_b is None else part(b=gated_b), quantised_b=codes)
         self._codes, self._f32 = codes, f32
-        fields, kept = structure("VkgemmProblem", problem + arithmetic)
+        fields, kept = structure("VkgemmProblem", problem + arithmetic + multiplied_as(multiply_as))
         self._shape = tuple(shape)
         super().__init__(gpu, lib.vkgemm_plan_pack, fields, lib.VKGEMM_PACKED_OPERAND_B)
         self._layout = output("VkgemmPackedLayout")
         check(lib.vkgemm_plan_layout(self.handle, self._layout))
         self.bytes = int(self._layout.bytes)
+        if self.bytes != 0 and multiply_as is not None:
+            self._element = multiply_as
 
     def operands_to(self, target: Buffer) -> Any:
         """No operand yet but what is written."""

@@ -65,6 +65,13 @@ def f32_arithmetic(f32: str, argument: str, element: str) -> Part:
     return part(f32_arithmetic=None if f32 == "ieee" else f32)
 
 
+def multiplied_as(multiply_as: str | None) -> Part:
+    """VkgemmProblem's field of the type in which A and B are multiplied."""
+    if multiply_as is not None:
+        enumerator("multiply_as", "VkgemmDataType", multiply_as)
+    return part(multiply_as=multiply_as)
+
+
 def structure(kind: str, fields: Part) -> tuple[Any, list[Any]]:
     """The structure of such fields, and what must live as long as it is used."""
     result = initialized(kind)

@@ -65,7 +65,8 @@ class Products(Held):
              zero_point: int = 0,
              steps: list[tuple[Any, ...]] | None = None,
              out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-             f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
+             f32: str = "ieee", multiply_as: str | None = None,
+             split_k: int | None = None, max_workspace_bytes: int | None = None,
              config: str | None = None, bf16: bool = False) -> Any:
         """Multiply two matrices, and apply an epilogue to the product.
 
@@ -126,6 +127,9 @@ class Products(Held):
             errors of the others are at most 2**-23 ("bf16x6") or 2**-21 ("f16x3") of the sum of
             |a · b|.  The rounding of sums comes on top.  A device without a configuration for them
             uses "ieee".  A packed b must be packed with the same f32.
+        multiply_as: "f16" or "bf16": the type in which A and B are multiplied.  Then a and b may be
+            float16, bfloat16 or float32, each of its own dtype.  vkgemm rounds elements of another
+            dtype to nearest even.  By default a and b have one dtype.
         split_k: the number of slices of K.  By default vkgemm chooses.
         max_workspace_bytes: the largest scratch memory that vkgemm may choose.
         config: a configuration, as explain() prints it.  By default vkgemm chooses.
@@ -154,7 +158,8 @@ class Products(Held):
               zero_point: int = 0,
               steps: list[tuple[Any, ...]] | None = None,
               out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-              f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
+              f32: str = "ieee", multiply_as: str | None = None,
+              split_k: int | None = None, max_workspace_bytes: int | None = None,
               config: str | None = None, bf16: bool = False) -> Any:
         """Multiply A by two matrices B, and combine the products by a gate.
 
@@ -195,7 +200,8 @@ class Products(Held):
                 zero_point: int = 0,
                 steps: list[tuple[Any, ...]] | None = None,
                 out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-                f32: str = "ieee", max_workspace_bytes: int | None = None,
+                f32: str = "ieee", multiply_as: str | None = None,
+                max_workspace_bytes: int | None = None,
                 config: str | None = None, bf16: bool = False) -> Any:
         """Multiply groups of rows by matrices of their own, or groups along K.
 
@@ -239,7 +245,8 @@ class Products(Held):
                       zero_point: int = 0,
                       steps: list[tuple[Any, ...]] | None = None,
                       out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-                      f32: str = "ieee", split_k: int | None = None,
+                      f32: str = "ieee", multiply_as: str | None = None,
+                      split_k: int | None = None,
                       max_workspace_bytes: int | None = None, config: str | None = None,
                       bf16: bool = False) -> Any:
         """Multiply two matrices, and normalise or reduce the rows of the result.

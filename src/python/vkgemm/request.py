@@ -8,7 +8,7 @@ from typing import Any
 from .arrays import FLOATS_8, INPUTS, RESULTS, SUMS, Arrays, as_matrix, require_shape
 from .binding import ArgumentError, encoded, enumerator, enumerator_name, lib
 from .packed import PackedMatrix
-from .problem import Part, f32_arithmetic, integer, part, real, whole
+from .problem import Part, f32_arithmetic, integer, multiplied_as, part, real, whole
 from .quantised import Codes
 from .steps import Steps
 
@@ -77,7 +77,8 @@ def _gate(text: str) -> tuple[str, dict[str, Any]]:
 class Builder:
     """Reads the arguments of one call.  Each method reads those of one part of the problem."""
 
-    def __init__(self, arrays: Arrays, a: Any, b: Any, f32: str, config: str | None):
+    def __init__(self, arrays: Arrays, a: Any, b: Any, f32: str, multiply_as: str | None,
+                 config: str | None):
         self.arrays = arrays
         self.config = None if config is None else encoded("config", config)
         self.inputs: dict[str, Any] = {}
@@ -90,7 +91,8 @@ class Builder:
             self.b = as_matrix("b", arrays.array("b", b))
         self.element = arrays.element("a.dtype", self.a.dtype, INPUTS)
         self.f32 = f32
-        self.parts: dict[str, Any] = dict(f32_arithmetic(f32, "a.dtype", self.element))
+        self.parts: dict[str, Any] = dict(f32_arithmetic(f32, "a.dtype", self.element) +
+                                          multiplied_as(multiply_as))
         self.gate: str | None = None
         self.b_is_pair = False
         self.b_right: Any = None
@@ -207,13 +209,14 @@ class Builder:
                 raise ArgumentError("b_right lies otherwise than b: both must have one type and "
                                     "one order")
             self.parts["b"] = min(pair, key=lambda b: dict(b).get("alignment", 16))
-        if dict(self.parts["b"])["type"] != self.element and self.parts.get("quantised_b"):
+        unlike = dict(self.parts["b"])["type"] != self.element and "multiply_as" not in self.parts
+        if unlike and self.parts.get("quantised_b"):
             fix = (f"pack it with element={self.element!r}" if self.element in ("f16", "bf16")
-                   else "a must be float16 or bfloat16")
+                   else "a must be float16 or bfloat16, or pass multiply_as")
             raise ArgumentError(f"b is {self.b!r}: a.dtype is {self.element}, and {fix}")
-        if dict(self.parts["b"])["type"] != self.element:
-            raise ArgumentError(f"b.dtype is {dict(self.parts['b'])['type']}: "
-                                f"a.dtype is {self.element}, and both must be one type")
+        if unlike:
+            raise ArgumentError(f"b.dtype is {dict(self.parts['b'])['type']}: a.dtype is "
+                                f"{self.element}, and without multiply_as both must be one type")
         for name, matrix in self.packed.items():
             if matrix.f32 != self.f32:
                 raise ArgumentError(f"f32 is {self.f32!r}: {name} was packed for {matrix.f32!r}")
@@ -380,11 +383,11 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
             store_d: bool = False, row_scales: Any = None, column_scales: Any = None,
             bias: Any = None, activation: str | None = None, c: Any = None,
             alpha: float = 1.0, beta: float | None = None, aux: bool = False, clamp: Any = None,
-            zero_point: int = 0, steps: Any = None, out_dtype: Any = None, out: Any = None, f32: str = "ieee",
-            split_k: int | None = None, max_workspace_bytes: int | None = None,
+            zero_point: int = 0, steps: Any = None, out_dtype: Any = None, out: Any = None,
+            f32: str = "ieee", multiply_as: str | None = None, split_k: int | None = None, max_workspace_bytes: int | None = None,
             config: str | None = None, **arrays_of_steps: Any) -> Request:
     """What the arguments of Device's products ask for.  steps.named() names the arrays of steps."""
-    builder = Builder(arrays, a, b, f32, config)
+    builder = Builder(arrays, a, b, f32, multiply_as, config)
     if gate is not None:
         builder.gated(gate, gated_b, b_right)
     if offsets is not None:

@@ -127,7 +127,8 @@ class Tensors:
         """Lets every call be planned and recorded anew."""
         self._forget()
 
-    def pack(self, tensor: Any, gated_b: str | None, f32: str) -> PackedMatrix:
+    def pack(self, tensor: Any, gated_b: str | None, f32: str,
+             multiply_as: str | None) -> PackedMatrix:
         """Device.pack() of a tensor, in the stream's order."""
         with self._gpu.lock, self._peer:
             self._require_open()
@@ -139,7 +140,8 @@ class Tensors:
             matrix = part(type=arrays.element("b.dtype", b.dtype, INPUTS))
             if b.dim() not in (2, 3):
                 raise ArgumentError(f"b.shape is {tuple(b.shape)}: it must have 2 or 3 dimensions")
-            plan = PackPlan(self._gpu, b.shape, matrix + arrays.lay_out(b)[1], gated_b, f32=f32)
+            plan = PackPlan(self._gpu, b.shape, matrix + arrays.lay_out(b)[1], gated_b, f32=f32,
+                            multiply_as=multiply_as)
             if plan.bytes == 0 and not (b.is_contiguous() and self._is_shared(b)):
                 b = self._copy(b, stream, transposed=False)
             size = max(plan.bytes or b.numel() * b.element_size(), 1)
