@@ -190,14 +190,18 @@ struct SplitK {
 // NaN and Inf propagate from A and B, also if alpha is 0; only beta = 0 skips an operand. gelu,
 // silu and hard_swish of -Inf are NaN (-Inf · 0), as in PyTorch.
 //
-// Sizes: m, n, k, batch and every ld are at most 2^31 - 1; strides and addresses have 64 bits. If
-// M, N, batch or the number of groups is 0, the plan does nothing. If K is 0, also of a group, then
-// D = epilogue(beta * C).
+// Sizes: m, n, k, batch, outer_batch and every ld are at most 2^31 - 1; strides and addresses have
+// 64 bits. If M, N, batch, outer_batch or the number of groups is 0, the plan does nothing. If K is
+// 0, also of a group, then D = epilogue(beta * C).
 struct Problem {
   std::uint64_t m = 0;
   std::uint64_t n = 0;
   std::uint64_t k = 0;
   std::uint64_t batch = 1;
+  // A second dimension of the batch: batch times outer_batch products. Product (o, i) uses the
+  // matrices at o * outer_batch_stride + i * batch_stride. Scales per matrix and row_values are
+  // contiguous, those of (o, i) at o * batch + i. 1 with a grouping.
+  std::uint64_t outer_batch = 1;
   Matrix a = {};
   Matrix b = {};
   Matrix c = {};  // used if epilogue.beta != 0

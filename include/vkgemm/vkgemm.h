@@ -492,6 +492,10 @@ typedef struct VkgemmMatrix {
   // 16, which lets kernels load 16 bytes at a time.
   uint32_t alignment;
   uint32_t reserved;
+
+  // From one outer matrix to the next, if VkgemmProblem::outer_batch is not 1; 0: all share one.
+  // Default VKGEMM_NOT_SET: batch times batch_stride, or the whole matrix if batch_stride is 0.
+  uint64_t outer_batch_stride;
 } VkgemmMatrix;
 
 // One step of an epilogue, in f32. Fields that the step has no use for are 0.
@@ -534,6 +538,10 @@ typedef struct VkgemmEpilogue {
   // Default 0: none. The function that steps call, as vkgemm_context_add_function() returned it.
   uint32_t function;
   uint32_t reserved;
+
+  // From one outer matrix's biases to the next's. Default VKGEMM_NOT_SET: batch *
+  // bias_batch_stride.
+  uint64_t bias_outer_batch_stride;
 } VkgemmEpilogue;
 
 // A gated product reads A once for two products, and D has half as many columns as these:
@@ -665,6 +673,11 @@ typedef struct VkgemmProblem {
   // Default any: A and B have one type, and are multiplied in it.
   VkgemmDataType multiply_as;
   uint32_t reserved;
+
+  // A second dimension of the batch: product (o, i) uses the matrices at o * outer_batch_stride + i
+  // * batch_stride. Scales per matrix and row_values are contiguous, those of (o, i) at o * batch +
+  // i. Default 1; with a grouping it must be 1; 0: nothing is done.
+  uint64_t outer_batch;
 } VkgemmProblem;
 
 // Each sets the first struct_size bytes to the defaults. Any thread.

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "problem/convert.hpp"
+#include "problem/resolve.hpp"
 
 namespace vkgemm::oracle {
 namespace {
@@ -93,7 +94,26 @@ PerOperand<void*> GroupProduct::of(const PerOperand<void*>& results) const {
   return advanced(results, begins);
 }
 
+namespace {
+
+std::vector<GroupProduct> outer_products(const Problem& problem) {
+  std::vector<GroupProduct> products;
+  for (std::uint64_t o = 0; o < problem.outer_batch; ++o) {
+    GroupProduct product{.problem = inner_part(problem), .number = o * problem.batch};
+    for (const OperandRow& row : operand_rows()) {
+      if (!row.exists(problem)) continue;
+      const OperandShape shape = row.shape(problem);
+      product.begins[row.id] = o * shape.outer_stride * shape.element();
+    }
+    products.push_back(product);
+  }
+  return products;
+}
+
+}  // namespace
+
 std::vector<GroupProduct> products_of(const Problem& problem, const void* offset_values) {
+  if (!problem.grouping) return outer_products(problem);
   const Grouping& grouping = *problem.grouping;
   const bool along_m = grouping.along == GroupAlong::m;
   const std::vector<std::int64_t> offsets =

@@ -52,8 +52,8 @@ std::uint64_t product_column(const Problem& problem, std::uint64_t half, std::ui
 std::vector<std::byte> encode_offsets(std::span<const std::int64_t> offsets, OffsetType type);
 std::vector<std::int64_t> decode_offsets(const void* data, std::size_t count, OffsetType type);
 
-// The product of one group as a problem of its own, and the bytes from the first element of each
-// operand to its own.
+// The product of one group, or of one outer matrix of a batch, as a problem of its own, and the
+// bytes from the first element of each operand to its own.
 struct GroupProduct {
   Problem problem;
   PerOperand<std::uint64_t> begins;
@@ -63,6 +63,11 @@ struct GroupProduct {
   HostOperands of(const HostOperands& operands) const;
   PerOperand<void*> of(const PerOperand<void*>& results) const;
 };
+
+// True if a problem is several products.
+inline bool has_products(const Problem& problem) noexcept {
+  return problem.grouping || problem.outer_batch != 1;
+}
 
 // Offsets are clamped as problem.hpp says.
 std::vector<GroupProduct> products_of(const Problem& problem, const void* offsets);

@@ -419,7 +419,7 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands,
                     const VerifyOptions& options) {
   if (options.mode == Verify::off || is_empty(problem)) return {};
   Findings findings;
-  if (!problem.grouping) {
+  if (!has_products(problem)) {
     verify_product(problem, operands, options, 0, nullptr, findings);
     return findings.finish();
   }
@@ -449,7 +449,7 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
     }
   };
   if (options.mode == Verify::off || is_empty(problem)) return parts;
-  if (!problem.grouping) {
+  if (!has_products(problem)) {
     add(problem, {});
     return parts;
   }
@@ -462,7 +462,7 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
 void compute_reference(const Problem& problem, const HostOperands& operands,
                        const HostResults& results, std::uint32_t threads) {
   if (is_empty(problem)) return;
-  if (!problem.grouping) return compute_product(problem, operands, results, nullptr, threads);
+  if (!has_products(problem)) return compute_product(problem, operands, results, nullptr, threads);
   Largest all;
   for (const GroupProduct& group : products_of(problem, operands[OperandId::offsets])) {
     compute_product(group.problem, group.of(operands), group.of(results), &all, threads);

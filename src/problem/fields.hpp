@@ -61,6 +61,9 @@ struct FieldsOf<Matrix> {
     visitor.size(Field{"batch_stride", "--batch-stride-%",
                        "Elements from one matrix of the batch to the next of %"},
                  x.batch_stride, y.batch_stride);
+    visitor.size(Field{"outer_batch_stride", "--outer-batch-stride-%",
+                       "Elements from one outer matrix to the next of %"},
+                 x.outer_batch_stride, y.outer_batch_stride);
     visitor.number(Field{"alignment", "--alignment-%", "Promised alignment of %, in bytes"},
                    x.alignment, y.alignment);
   }
@@ -114,6 +117,12 @@ struct FieldsOf<Epilogue> {
                          .used = has_bias,
                          .generated = true},
                    x.bias_batch_stride, y.bias_batch_stride);
+    visitor.size(Field{.name = "bias_outer_batch_stride",
+                       .option = "--outer-batch-stride-bias",
+                       .help = "Elements from one outer matrix's biases to the next's",
+                       .used = has_bias,
+                       .generated = true},
+                 x.bias_outer_batch_stride, y.bias_outer_batch_stride);
     visitor.enumerator(Field{"activation", "--activation", "Function applied before the cast"},
                        x.activation, y.activation);
     visitor.real(Field{"clamp_min", "--clamp-min", "Lower bound of D"}, x.clamp_min, y.clamp_min);
@@ -209,6 +218,10 @@ struct FieldsOf<Grouping> {
     }
     if (problem.batch != 1) {
       return unsupported(concat("batch is ", problem.batch, ": with grouping it must be 1"));
+    }
+    if (problem.outer_batch != 1) {
+      return unsupported(
+          concat("outer_batch is ", problem.outer_batch, ": with grouping it must be 1"));
     }
     if (problem.split_k.slices > 1) {
       return unsupported(concat("split_k.slices is ", problem.split_k.slices,
@@ -347,6 +360,9 @@ struct FieldsOf<Problem> {
         y.k);
     visitor.number(Field{"batch", "--batch", "Number of products, or of packed matrices"}, x.batch,
                    y.batch);
+    visitor.number(Field{"outer_batch", "--outer-batch",
+                         "A second dimension of the batch: so many times --batch products"},
+                   x.outer_batch, y.outer_batch);
     visitor.part(Field{"quantised_b", "--quantised-b"}, x.quantised_b, y.quantised_b);
     visitor.part(
         Field{"gated", "--gated",

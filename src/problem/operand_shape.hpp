@@ -16,6 +16,9 @@ struct OperandShape {
   std::uint64_t count = 0;          // of matrices: of a batch, or of groups
   std::uint32_t element_bytes = 0;  // 0: that of the matrix's type
   bool is_mask = false;             // an element has the bits of 8 neighbours of a line
+  // Matrices of the batch's inner dimension, and elements from them to those of the next outer one.
+  std::uint64_t inner_count = 0;  // 0: there is no outer one
+  std::uint64_t outer_stride = 0;
 
   bool row_major() const noexcept { return matrix.layout == Layout::row_major; }
   std::uint64_t length() const noexcept { return row_major() ? cols : rows; }  // of a line
@@ -27,9 +30,13 @@ struct OperandShape {
   bool has_padding() const noexcept {
     return ld() != length() || batch_stride() != lines() * length();
   }
-  // The distance of an element from the first one, in elements.
+  // The distances of a matrix and of an element from the first ones, in elements.
+  std::uint64_t matrix_index(std::uint64_t batch) const noexcept {
+    if (inner_count == 0) return batch * batch_stride();
+    return batch / inner_count * outer_stride + batch % inner_count * batch_stride();
+  }
   std::uint64_t index(std::uint64_t batch, std::uint64_t i, std::uint64_t j) const noexcept {
-    return batch * batch_stride() + (row_major() ? i * ld() + j : j * ld() + i);
+    return matrix_index(batch) + (row_major() ? i * ld() + j : j * ld() + i);
   }
   std::uint32_t element() const noexcept {  // in bytes
     return element_bytes != 0 ? element_bytes : size_in_bytes(matrix.type);

@@ -107,7 +107,7 @@ Operand vector_operand(const OperandShape& shape) {
 template <auto exists, auto shape>
 constexpr OperandRow vector_row(OperandRow row) {
   row.exists = [](const Problem& p) { return exists(p); };
-  row.shape = [](const Problem& p) { return shape(p); };
+  row.inner_shape = [](const Problem& p) { return shape(p); };
   row.is_touched = [](const ResolvedProblem& p) { return exists(p); };
   row.operand = [](const ResolvedProblem& p) { return vector_operand(shape(p)); };
   return row;
@@ -123,7 +123,7 @@ constexpr OperandRow prepared_row(OperandId id, std::string_view name, DeviceSpa
           .address = address,
           .twin = id,
           .exists = [](const Problem&) { return false; },
-          .shape = [](const Problem&) { return OperandShape{}; },
+          .inner_shape = [](const Problem&) { return OperandShape{}; },
           .is_touched = [](const ResolvedProblem&) { return false; },
           .operand = [](const ResolvedProblem&) { return Operand{}; }};
 }
@@ -208,7 +208,7 @@ constexpr OperandRow row_of_tensor(OperandId id, DeviceSpan Operands::*span, con
           .written_by = [](const Problem& p) { return is_written(p.epilogue, tensor); },
           .matrix = tensor_matrices[tensor],
           .exists = [](const Problem& p) { return has_tensor(p.epilogue, tensor); },
-          .shape = [](const Problem& p) { return tensor_shape(p, tensor); },
+          .inner_shape = [](const Problem& p) { return tensor_shape(p, tensor); },
           .is_touched = [](const ResolvedProblem& p) { return has_tensor(p.epilogue, tensor); },
           .operand = [](const ResolvedProblem& p) { return tensor_operand(p, tensor); },
           .option = option,
@@ -225,7 +225,7 @@ constexpr OperandRow rows[] = {
      .matrix = &Problem::a,
      .fingerprint = &Operands::a_fingerprint,
      .exists = [](const Problem&) { return true; },
-     .shape =
+     .inner_shape =
          [](const Problem& p) {
            return OperandShape{p.a, p.m, p.k, p.batch};
          },
@@ -241,7 +241,7 @@ constexpr OperandRow rows[] = {
      .matrix = &Problem::b,
      .fingerprint = &Operands::b_fingerprint,
      .exists = [](const Problem&) { return true; },
-     .shape = b_shape,
+     .inner_shape = b_shape,
      .is_touched = [](const ResolvedProblem& p) { return p.k != 0; },
      .operand = b_operand,
      .option = "--b",
@@ -254,7 +254,7 @@ constexpr OperandRow rows[] = {
      .matrix = &Problem::b,
      .fingerprint = &Operands::b_right_fingerprint,
      .exists = [](const Problem& p) { return p.gated && p.gated->b == GatedB::separate; },
-     .shape = b_shape,
+     .inner_shape = b_shape,
      .is_touched =
          [](const ResolvedProblem& p) { return p.k != 0 && p.is_gated(GatedB::separate); },
      .operand =
@@ -273,7 +273,7 @@ constexpr OperandRow rows[] = {
      .twin = OperandId::c,
      .matrix = &Problem::c,
      .exists = [](const Problem& p) { return p.epilogue.beta != 0.0f; },
-     .shape = result_shape<&Problem::c>,
+     .inner_shape = result_shape<&Problem::c>,
      .is_touched = [](const ResolvedProblem& p) { return p.has_c(); },
      .operand = result_operand<&ResolvedProblem::c>,
      .option = "--c",
@@ -290,7 +290,7 @@ constexpr OperandRow rows[] = {
          [](const Problem& p) {
            return !p.row_reduction || !is_scalar(p.row_reduction->op) || p.row_reduction->store_d;
          },
-     .shape = result_shape<&Problem::d>,
+     .inner_shape = result_shape<&Problem::d>,
      .is_touched = [](const ResolvedProblem& p) { return p.has_d(); },
      .operand = result_operand<&ResolvedProblem::d>,
      .option = "--out,--d",
@@ -332,7 +332,7 @@ constexpr OperandRow rows[] = {
      .written = true,
      .matrix = &Problem::aux,
      .exists = [](const Problem& p) { return p.epilogue.aux; },
-     .shape = result_shape<&Problem::aux>,
+     .inner_shape = result_shape<&Problem::aux>,
      .is_touched = [](const ResolvedProblem& p) { return p.has_aux(); },
      .operand = result_operand<&ResolvedProblem::aux>,
      .option = "--aux",
@@ -421,8 +421,48 @@ Operand prepared_operand(OperandId id, std::uint64_t bytes, std::uint64_t alignm
           .written = written};
 }
 
+namespace {
+
+bool is_tensor(OperandId id) { return id >= OperandId::t0 && id <= OperandId::t3; }
+// The shape of a tensor of steps.
+TensorShape tensor_shape_of(const Problem& problem, OperandId id) {
+  return problem.epilogue
+      .tensors[static_cast<std::size_t>(id) - static_cast<std::size_t>(OperandId::t0)];
+}
+
+}  // namespace
+
+std::uint64_t OperandRow::outer_stride(const Problem& problem) const {
+  if (id == OperandId::bias && problem.epilogue.bias_outer_batch_stride) {
+    return *problem.epilogue.bias_outer_batch_stride;
+  }
+  const OperandShape one = inner_shape(problem);
+  if (matrix == nullptr) return problem.batch * one.batch_stride();
+  const Matrix& given = problem.*matrix;
+  if (given.outer_batch_stride) return *given.outer_batch_stride;
+  if (given.packing != Packing::plain) {
+    const std::uint64_t stride = given.batch_stride.value_or(1);
+    return stride == 0 ? 1 : problem.batch * stride;
+  }
+  // Vectors of steps are shared unless a stride says otherwise.
+  const bool is_vector = is_tensor(id) && !has_elements(tensor_shape_of(problem, id));
+  const std::uint64_t stride = one.batch_stride();
+  return stride == 0 && !is_vector ? one.lines() * one.ld() : problem.batch * stride;
+}
+
+OperandShape OperandRow::shape(const Problem& problem) const {
+  OperandShape out = inner_shape(problem);
+  if (problem.outer_batch == 1) return out;
+  out.outer_stride = outer_stride(problem);
+  if (out.count == 1 && out.outer_stride == 0) return out;
+  out.inner_count = out.count;
+  out.count *= problem.outer_batch;
+  return out;
+}
+
 bool is_empty(const Problem& p) noexcept {
-  return p.m == 0 || p.n == 0 || p.batch == 0 || (p.grouping && p.grouping->groups == 0);
+  return p.m == 0 || p.n == 0 || p.batch == 0 || p.outer_batch == 0 ||
+         (p.grouping && p.grouping->groups == 0);
 }
 
 std::uint64_t product_columns(const Problem& p) noexcept { return p.gated ? 2 * p.n : p.n; }
@@ -452,6 +492,11 @@ OperandList operands_of(const ResolvedProblem& problem) noexcept {
     operand.span = given.span;
     if (row.address != nullptr) operand.address = row.address;
     operand.written = operand.written || row.written;
+    if (problem.repeats > 1) {
+      operand.repeat_step = problem.repeat_steps[operand.id];
+      operand.bytes += (problem.repeats - 1) * operand.repeat_step;
+      if (operand.repeat_step != 0) operand.pitch = 0;
+    }
     out.add(operand);
   }
   return out;

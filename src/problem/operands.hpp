@@ -6,53 +6,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "problem/addresses.hpp"
+#include "problem/operand_id.hpp"
 #include "problem/operand_shape.hpp"
 #include "problem/resolved_problem.hpp"
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
-
-#define VKGEMM_OPERAND_ID(name) name,
-enum class OperandId : std::uint8_t { VKGEMM_OPERANDS(VKGEMM_OPERAND_ID) };
-#undef VKGEMM_OPERAND_ID
-#define VKGEMM_OPERAND_NAME(name) #name,
-inline constexpr std::string_view operand_names[] = {VKGEMM_OPERANDS(VKGEMM_OPERAND_NAME)};
-#undef VKGEMM_OPERAND_NAME
-inline constexpr std::size_t operand_count = std::size(operand_names);
-
-// A value for each operand.
-template <class T>
-class PerOperand {
- public:
-  PerOperand() = default;
-  PerOperand(std::initializer_list<std::pair<OperandId, T>> values) {
-    for (const auto& [id, value] : values) (*this)[id] = value;
-  }
-  // A copy in which these values replace the old ones.
-  PerOperand with(std::initializer_list<std::pair<OperandId, T>> values) const {
-    PerOperand out = *this;
-    for (const auto& [id, value] : values) out[id] = value;
-    return out;
-  }
-
-  T& operator[](OperandId id) noexcept { return values_[static_cast<std::size_t>(id)]; }
-  const T& operator[](OperandId id) const noexcept { return values_[static_cast<std::size_t>(id)]; }
-  auto begin() noexcept { return values_.begin(); }
-  auto end() noexcept { return values_.end(); }
-  auto begin() const noexcept { return values_.begin(); }
-  auto end() const noexcept { return values_.end(); }
-
- private:
-  std::array<T, operand_count> values_{};
-};
 
 // An operand as a dispatch reads or writes it.
 struct Operand {
@@ -75,6 +39,8 @@ struct Operand {
   // the next.
   std::uint64_t row_step = 0;
   std::uint64_t batch_step = 0;
+  // Bytes from one repetition of the problem to the next (ResolvedProblem::repeats).
+  std::uint64_t repeat_step = 0;
 };
 
 struct OperandRow {
@@ -89,8 +55,9 @@ struct OperandRow {
   Matrix Problem::*matrix = nullptr;
   Fingerprint Operands::*fingerprint = nullptr;  // of those that may be packed
   bool (*exists)(const Problem&) = nullptr;
-  // Defined even if the problem doesn't have the operand.
-  OperandShape (*shape)(const Problem&) = nullptr;
+  // The shape in one outer matrix of the batch. Defined even if the problem doesn't have the
+  // operand.
+  OperandShape (*inner_shape)(const Problem&) = nullptr;
   // The same for the problem that a kernel computes. is_touched: the kernel reads or writes it.
   // operand: the bytes; only if it is touched.
   bool (*is_touched)(const ResolvedProblem&) = nullptr;
@@ -102,6 +69,12 @@ struct OperandRow {
   const char* option = nullptr;
   const char* help = "";
   const char* needs = "";
+
+  // The shape in all of the batch.
+  OperandShape shape(const Problem& problem) const;
+  // Elements from one outer matrix of the batch to the next; of a packed operand matrices.
+  std::uint64_t outer_stride(const Problem& problem) const;
+
   bool is_written(const Problem& problem) const noexcept {
     return written || (written_by != nullptr && written_by(problem));
   }

@@ -222,7 +222,7 @@ bool ResolvedProblem::b_allows_vectors() const noexcept {
   return !halves_cut && !groups_cut && b.allows_vectors(load_bytes_of(b));
 }
 
-Result<ResolvedProblem> resolve(const Problem& problem) {
+Result<ResolvedProblem> resolve_one_batch(const Problem& problem) {
   const std::pair<std::string_view, std::uint64_t> sizes[] = {
       {"m", problem.m}, {"n", problem.n}, {"k", problem.k}, {"batch", problem.batch}};
   for (const auto& [field, value] : sizes) {

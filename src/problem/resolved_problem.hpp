@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "problem/data_type.hpp"
+#include "problem/operand_id.hpp"
 #include "problem/resolved_matrix.hpp"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
@@ -37,6 +38,11 @@ struct ResolvedProblem {
   std::uint64_t n = 0;
   std::uint64_t k = 0;
   std::uint64_t batch = 1;
+
+  // The times that all of it is computed, with operands so many bytes apart: a batch's second
+  // dimension (resolve.hpp).
+  std::uint64_t repeats = 1;
+  PerOperand<std::uint64_t> repeat_steps = {};
 
   // m and batch of the whole problem if this is a chunk; otherwise 0.
   std::uint64_t whole_m = 0;
@@ -129,8 +135,7 @@ struct ResolvedProblem {
 // Says of a packed matrix which input it holds.
 void set_input(ResolvedMatrix& packed, const Input& input) noexcept;
 
-// Checks everything that needs no device: sizes, leading dimensions, strides, alignments, types.
-// Messages name the caller's field and value ("b.ld is 12: a row of N = 16 needs at least 16").
-Result<ResolvedProblem> resolve(const Problem& problem);
+// resolve() of a problem whose batch has one dimension: outer_batch is not read.
+Result<ResolvedProblem> resolve_one_batch(const Problem& problem);
 
 }  // namespace vkgemm

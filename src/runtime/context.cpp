@@ -9,6 +9,7 @@
 #include "device/features.hpp"
 #include "device/vk.hpp"
 #include "kernels/steps.hpp"
+#include "problem/resolve.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/self_tester.hpp"
 #include "self_test/self_test.hpp"

@@ -425,11 +425,18 @@ std::string Plan::Impl::explain() const {
                             problem.batch, ", ", input_types(problem), " -> ",
                             to_string(problem.d.type), " on ", known.name, " (", known.architecture,
                             known.architecture_by_properties ? ", by its properties" : "", ")\n");
+  if (problem.outer_batch != 1) {
+    text += concat(
+        "  outer batch ", problem.outer_batch, ": ",
+        p.repeats == 1 ? "one batch of " : concat("computed ", p.repeats, " times, in batches of "),
+        p.batch, "\n");
+  }
   if (p.is_empty()) {
-    const char* const zero = problem.m == 0       ? "m"
-                             : problem.n == 0     ? "n"
-                             : problem.batch == 0 ? "batch"
-                                                  : "grouping.groups";
+    const char* const zero = problem.m == 0             ? "m"
+                             : problem.n == 0           ? "n"
+                             : problem.batch == 0       ? "batch"
+                             : problem.outer_batch == 0 ? "outer_batch"
+                                                        : "grouping.groups";
     return text + concat("nothing to compute, because ", zero, " is 0: record() records nothing\n");
   }
 

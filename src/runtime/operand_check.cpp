@@ -40,7 +40,8 @@ OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspa
       of_problem_(true),
       c_may_be_d_(problem.has_c() && problem.c.type == problem.d.type &&
                   problem.c.layout == problem.d.layout && problem.c.ld == problem.d.ld &&
-                  (problem.batch == 1 || problem.c.batch_stride == problem.d.batch_stride)),
+                  (problem.batch == 1 || problem.c.batch_stride == problem.d.batch_stride) &&
+                  problem.repeat_steps[OperandId::c] == problem.repeat_steps[OperandId::d]),
       b_is_two_(problem.k != 0 && problem.is_gated(GatedB::separate)) {
   if (workspace_bytes != 0 && !problem.is_empty()) {
     add({.name = "workspace",
@@ -112,6 +113,14 @@ void OperandRules::bind(const Operands& operands, Addresses& addresses) const no
     if (rule.also != nullptr) addresses.*rule.also = addresses.*rule.address;
   }
   if (b_is_two_) addresses.b_right -= addresses.b;
+}
+
+void OperandRules::advance(Addresses& addresses) const noexcept {
+  for (const Operand& rule : all_) {
+    if (rule.address == &Addresses::b_right) continue;  // a distance from b
+    addresses.*rule.address += rule.repeat_step;
+    if (rule.also != nullptr) addresses.*rule.also += rule.repeat_step;
+  }
 }
 
 }  // namespace vkgemm

@@ -26,6 +26,9 @@ class OperandRules {
   // Writes the addresses of operands that passed check().
   void bind(const Operands& operands, Addresses& addresses) const noexcept;
 
+  // From the addresses of one repetition of the problem to the next one's.
+  void advance(Addresses& addresses) const noexcept;
+
  private:
   bool may_share(const Operand& a, const Operand& b, const Operands& operands) const;
 

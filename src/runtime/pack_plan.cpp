@@ -9,6 +9,7 @@
 #include "kernels/parts/quantised.hpp"
 #include "problem/enumerators.hpp"
 #include "problem/inputs/input.hpp"
+#include "problem/resolve.hpp"
 #include "runtime/plan_impl.hpp"
 #include "self_test/wanted_kinds.hpp"
 #include "vkgemm/context.hpp"
@@ -64,6 +65,10 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const DeviceTables& tables
                                                       const Problem& problem, PackedOperand operand,
                                                       const DeviceCaps& caps) {
   std::optional<ResolvedProblem> out;
+  if (problem.outer_batch != 1) {
+    return unsupported(concat("outer_batch is ", problem.outer_batch,
+                              ": pack its matrices as one batch, of batch * outer_batch"));
+  }
   const Matrix& matrix = operand == PackedOperand::a ? problem.a : problem.b;
   if (!is_enumerator(matrix.type)) return resolve(problem).error();
   if (is_quantised(problem, operand)) {

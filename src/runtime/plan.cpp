@@ -11,6 +11,7 @@
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
 #include "kernels/steps.hpp"
+#include "problem/resolve.hpp"
 #include "runtime/fingerprint.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
@@ -46,9 +47,9 @@ class StepsRecorder {
   StepsRecorder(const Plan::Impl& plan, Recorder& recorder, std::uint64_t workspace)
       : plan_(plan), steps_(plan.dispatch_plan), recorder_(recorder), workspace_(workspace) {}
 
-  // Turns the addresses of operands into those that the product reads. `previous`: of the part
-  // before, if there is one; what was copied for that isn't copied again.
-  void before(Addresses& at, const RowPart& part, const Addresses* previous = nullptr) {
+  // Turns the addresses of operands into those that the product reads. Copies what the workspace
+  // does not hold already. `is_first`: no part was recorded before.
+  void before(Addresses& at, const RowPart& part, bool is_first) {
     const Addresses given = at;
     // An absent part of the workspace keeps address 0. With groups, 0 means that bad offsets are
     // not reported. A chunk has its own place among the sums of columns.
@@ -56,15 +57,16 @@ class StepsRecorder {
       const std::uint64_t first = own.address == &Addresses::extra ? given.extra : 0;
       at.*own.address = workspace_ + own.offset + first;
     }
-    if (previous != nullptr) at.amax = 0;  // earlier chunks have raised it
+    if (!is_first) at.amax = 0;  // earlier parts have raised it
     for (std::size_t i = 0; i < steps_.before.size(); ++i) {
       const Step& step = steps_.before[i];
-      if (step.once && previous != nullptr) continue;
+      if (step.once && !is_first) continue;
       if (const auto operand = step.copied) {
         at.source = given.*operand;
         at.copy = at.*operand;
         if (operand == &Addresses::b) at.b_right = 0;  // both halves are of the copy now
-        if (previous != nullptr && previous->*operand == at.source) continue;
+        if (!is_first && copied_.*operand == at.source) continue;
+        copied_.*operand = at.source;
       }
       Addresses own = at;
       if (step.copied == &Addresses::b) own.b_right = given.b_right;
@@ -109,7 +111,30 @@ class StepsRecorder {
   const DispatchPlan& steps_;
   Recorder& recorder_;
   std::uint64_t workspace_;
+  Addresses copied_;  // the operands of which the workspace holds copies
 };
+
+// Records one repetition of the problem.
+void record_all(const DispatchPlan& steps, StepsRecorder& record, Recorder& recorder,
+                const Addresses& given, bool is_first) {
+  Addresses whole = given;
+  if (!steps.chunks || !steps.chunks->with_copies) record.before(whole, {}, is_first);
+  if (!steps.chunks) {
+    record.product(whole, {});
+    return record.finish(given);
+  }
+  const RowChunks& chunks = *steps.chunks;
+  for (std::uint64_t batch = 0; batch < chunks.all_batches; batch += chunks.batches) {
+    for (std::uint64_t row = 0; row < chunks.all_rows; row += chunks.rows) {
+      if (batch + row != 0) recorder.wait();
+      const RowPart part = part_at(chunks, row, batch);
+      Addresses at = advanced(whole, chunks, row, batch);
+      if (chunks.with_copies) record.before(at, part, is_first && batch + row == 0);
+      record.product(at, part);
+    }
+  }
+  record.finish(given);
+}
 
 // Operands are known to be right.
 void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& operands) {
@@ -123,28 +148,13 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
   const bool has_more = !plan.resolved.grouping || !steps.before.empty() || !steps.after.empty();
   if (steps.workspace.bytes != 0 && has_more) recorder.wait();
   StepsRecorder record(plan, recorder, given.workspace);
-  Addresses whole = given;
-  if (!steps.chunks || !steps.chunks->with_copies) record.before(whole, {});
-  if (!steps.chunks) {
-    record.product(whole, {});
-    return record.finish(given);
-  }
-  const RowChunks& chunks = *steps.chunks;
-  std::optional<Addresses> previous;
-  for (std::uint64_t batch = 0; batch < chunks.all_batches; batch += chunks.batches) {
-    for (std::uint64_t row = 0; row < chunks.all_rows; row += chunks.rows) {
-      if (batch + row != 0) recorder.wait();
-      const RowPart part = part_at(chunks, row, batch);
-      Addresses at = advanced(whole, chunks, row, batch);
-      if (chunks.with_copies) {
-        const Addresses operands_of_part = at;
-        record.before(at, part, previous ? &*previous : nullptr);
-        previous = operands_of_part;
-      }
-      record.product(at, part);
+  for (std::uint64_t i = 0; i < plan.resolved.repeats; ++i) {
+    if (i != 0) {
+      plan.rules.advance(given);
+      if (steps.workspace.bytes != 0) recorder.wait();
     }
+    record_all(steps, record, recorder, given, i == 0);
   }
-  record.finish(given);
 }
 
 std::uint32_t count_dispatches(const Plan::Impl& plan) {
@@ -315,7 +325,7 @@ std::uint32_t Plan::dispatch_count() const noexcept { return impl_->dispatch_cou
 
 std::optional<double> Plan::estimated_ms() const noexcept {
   std::optional<double> time = impl_->estimate_us;
-  if (time) *time /= 1000.0;
+  if (time) *time *= static_cast<double>(impl_->resolved.repeats) / 1000.0;
   return time;
 }
 

@@ -12,7 +12,7 @@
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/steps.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "tuning/device_tables.hpp"
 #include "tuning/table.hpp"
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "device/caps.hpp"
+#include "problem/resolve.hpp"
 #include "tool/fault.hpp"
 #include "tool/time_share.hpp"
 #include "tool/tool.hpp"

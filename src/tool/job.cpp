@@ -187,6 +187,7 @@ Job job_from_files(const JobOptions& options) {
   }
   Job job{.problem = options.product.values};
   Problem& p = job.problem;
+  if (p.outer_batch != 1) usage("--outer-batch is for generated operands");
   const bool halves = p.gated && p.gated->b != GatedB::separate;
   LoadedMatrix a = load_operand(options.files[OperandId::a], options.bf16, PackedOperand::a);
   LoadedMatrix b =
@@ -303,7 +304,7 @@ void JobOptions::add(CLI::App& app) {
 
 void JobOptions::add_problem(CLI::App& app) {
   app.option_defaults()->group("Generated operands");
-  tool::add(app, product, {"m", "n", "k", "batch", "f32_arithmetic", "multiply_as"});
+  tool::add(app, product, {"m", "n", "k", "batch", "outer_batch", "f32_arithmetic", "multiply_as"});
   add_type(app, "--dtype", type, "Element type of A and B (default f16)", is_input);
   add_fill(app, fill);
   add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);

@@ -315,6 +315,7 @@ class GivenFields {
   void enumerator(const Field& field, auto&, auto&) { see(field); }
   void boolean(const Field& field, auto&, auto&) { see(field); }
   void real(const Field& field, auto&, auto&) { see(field); }
+  void size(const Field& field, auto&, auto&) { see(field); }
   void list(const Field& field, auto&, auto&) { see(field); }
 
  private:

@@ -108,7 +108,7 @@ std::string type_of(const DeviceCaps& caps) {
 double multiply_adds(const Problem& problem) {
   const double columns = (problem.gated ? 2.0 : 1.0) * static_cast<double>(problem.n);
   return static_cast<double>(problem.m) * columns * static_cast<double>(problem.k) *
-         static_cast<double>(problem.batch);
+         static_cast<double>(problem.batch) * static_cast<double>(problem.outer_batch);
 }
 
 }  // namespace vkgemm::tool

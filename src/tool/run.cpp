@@ -11,7 +11,7 @@
 #include "oracle/groups.hpp"
 #include "oracle/quantised.hpp"
 #include "oracle/reference.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "report/statistics.hpp"
 #include "tool/job.hpp"
 #include "tool/options.hpp"
@@ -181,6 +181,9 @@ void print_problem(const Problem& p) {
   std::printf("problem        M %s, N %s, K %s", std::to_string(p.m).c_str(),
               std::to_string(p.n).c_str(), std::to_string(p.k).c_str());
   if (p.batch != 1) std::printf(", batch %s", std::to_string(p.batch).c_str());
+  if (p.outer_batch != 1) {
+    std::printf(", outer batch %s", std::to_string(p.outer_batch).c_str());
+  }
   if (p.gated) {
     std::printf(", gated %s, b %s", to_string(p.gated->gate).data(), to_string(p.gated->b).data());
   }
@@ -268,9 +271,9 @@ bool report_verification(const oracle::VerifyOptions& options, const Problem& pr
       options.mode == oracle::Verify::full
           ? "full"
           : "sampled, " + std::to_string(std::min(options.sampled_rows, problem.m)) + " rows" +
-                (problem.grouping    ? " of each group"
-                 : problem.batch > 1 ? " of each matrix"
-                                     : "");
+                (problem.grouping                          ? " of each group"
+                 : problem.batch * problem.outer_batch > 1 ? " of each matrix"
+                                                           : "");
   std::printf("verification   %s: %s elements against double precision (%.1f s)\n", how.c_str(),
               std::to_string(report.checked).c_str(), seconds);
   std::printf("error          max %.3g, %.3g of the bound; relative (norm) %.3g\n",

@@ -103,7 +103,7 @@ std::vector<double> TimedCase::time(const Plan& plan, const Timing& timing) {
 
 oracle::VerifyOptions TimedCase::options(std::uint64_t seed, double work) const {
   Problem row = problem_;
-  row.m = row.batch = 1;
+  row.m = row.batch = row.outer_batch = 1;
   // Two rows at least: of many groups only some are looked at then.
   const double most = work / multiply_adds(row);
   return {.mode = oracle::Verify::sampled,

@@ -8,7 +8,7 @@
 
 #include "base/paths.hpp"
 #include "files/plan_log.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
 

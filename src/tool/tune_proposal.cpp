@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/caps.hpp"
+#include "problem/resolve.hpp"
 #include "tool/planning.hpp"
 #include "tuner/candidates.hpp"
 #include "tuning/table_file.hpp"

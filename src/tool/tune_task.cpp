@@ -8,7 +8,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/paths.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "tool/tool.hpp"
 #include "tuning/table_file.hpp"
 

@@ -16,6 +16,7 @@
 #include "kernels/steps.hpp"
 #include "kernels/workspace.hpp"
 #include "problem/inputs/input.hpp"
+#include "problem/resolve.hpp"
 
 namespace vkgemm {
 namespace {

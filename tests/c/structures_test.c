@@ -85,6 +85,7 @@ static void test_defaults(void) {
   EXPECT(problem.t0 == NULL && problem.t1 == NULL && problem.t2 == NULL && problem.t3 == NULL);
   EXPECT(problem.f32_arithmetic == VKGEMM_F32_ARITHMETIC_IEEE);
   EXPECT(problem.multiply_as == VKGEMM_DATA_TYPE_ANY && problem.reserved == 0);
+  EXPECT(problem.outer_batch == 1);
   EXPECT(problem.max_workspace_bytes == 256u << 20 && problem.estimate_scale == 1.0);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
   EXPECT(operands.a.address == 0 && operands.workspace.bytes == 0 && operands.packed.bytes == 0);
@@ -130,6 +131,7 @@ static void test_older_callers(void) {
   a.batch_stride = VKGEMM_NOT_SET;
   a.alignment = 4;
   a.reserved = 0;
+  a.outer_batch_stride = VKGEMM_NOT_SET;
   EXPECT(strstr(text_of(&problem), "--ld-a 24 --alignment-a 4") != NULL);
 
   // An epilogue of a caller who knows no column scales has none.
@@ -155,6 +157,7 @@ static void test_older_callers(void) {
   problem.t0 = problem.t1 = problem.t2 = problem.t3 = NULL;
   problem.multiply_as = VKGEMM_DATA_TYPE_ANY;
   problem.reserved = 0;
+  problem.outer_batch = 1;
   EXPECT(strstr(text_of(&problem), "--multiply-as") == NULL);
   problem.multiply_as = VKGEMM_DATA_TYPE_BF16;
   EXPECT(strstr(text_of(&problem), "--multiply-as bf16") != NULL);
@@ -194,7 +197,7 @@ static void test_newer_callers(void) {
   EXPECT_SUCCESS(vkgemm_problem_command_line(&problem, text, &size, error));
   a.future = 0x500;
   EXPECT_ERROR(vkgemm_problem_command_line(&problem, text, &size, error), VKGEMM_ERROR_UNSUPPORTED,
-               "a.struct_size is 48, and byte 41 is 5");
+               "a.struct_size is 56, and byte 49 is 5");
 
   struct {
     VkgemmConfig known;

@@ -30,6 +30,7 @@
 #include "kernels/loops/khr_fragments.hpp"
 #include "lib/footprint.h"
 #include "oracle/heavy_epilogue.hpp"
+#include "problem/resolve.hpp"
 #include "runtime/plan_internal.hpp"
 #include "tuning/device_tables.hpp"
 #include "vkgemm/vkgemm.hpp"

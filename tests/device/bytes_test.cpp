@@ -17,7 +17,7 @@
 #include "oracle/row_quantisation.hpp"
 #include "problem/data_type.hpp"
 #include "problem/epilogue_steps.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

@@ -8,7 +8,7 @@
 #include "groups.hpp"
 #include "harness.hpp"
 #include "kernels/legality.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

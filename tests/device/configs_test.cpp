@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "harness.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

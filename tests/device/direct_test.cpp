@@ -15,6 +15,7 @@
 #include "harness.hpp"
 #include "kernels/legality.hpp"
 #include "oracle/heavy_epilogue.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "harness.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 #include "tuning/device_tables.hpp"
 

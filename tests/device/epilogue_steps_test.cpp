@@ -12,7 +12,7 @@
 #include "kernels/legality.hpp"
 #include "problem/enumerators.hpp"
 #include "problem/epilogue_steps.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

@@ -18,6 +18,7 @@
 #include "lib/constants.h"
 #include "oracle/heavy_epilogue.hpp"
 #include "problem/inputs/input.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

@@ -29,6 +29,7 @@
 #include "kernels/parts/pack.hpp"
 #include "kernels/steps.hpp"
 #include "poison.hpp"
+#include "problem/resolve.hpp"
 #include "specialise/module.hpp"
 #include "specialise/specialise.hpp"
 #include "trial.hpp"

@@ -16,7 +16,7 @@
 #include "harness.hpp"
 #include "kernels/legality.hpp"
 #include "place.epilogue.h"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

@@ -5,7 +5,7 @@
 
 #include "harness.hpp"
 #include "kernels/legality.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

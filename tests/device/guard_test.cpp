@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "oracle/groups.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "quantise_rows.hpp"
 #include "runtime/operand_check.hpp"
 #include "trial.hpp"

@@ -13,7 +13,7 @@
 #include "kernels/legality.hpp"
 #include "kernels/loops/khr_fragments.hpp"
 #include "kernels/lowering.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "tuning/device_tables.hpp"
 
 namespace vkgemm::test {

@@ -13,6 +13,7 @@
 #include "kernels/main_loop.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/quantised.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

@@ -6,7 +6,7 @@
 
 #include "harness.hpp"
 #include "problem/convert.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "runtime/operand_check.hpp"
 #include "trial.hpp"
 

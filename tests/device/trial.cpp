@@ -310,7 +310,7 @@ testing::AssertionResult Trial::is_within_bound(oracle::Verify mode) const {
     HostBuffer got = host_[row.id], before = poisoned(row.id);
     for (HostBuffer* buffer : {&got, &before}) {
       if (got.size == 0) continue;
-      if (!problem_.grouping) {
+      if (!oracle::has_products(problem_)) {
         clear(row, problem_, *buffer, 0);
         continue;
       }

@@ -12,7 +12,7 @@
 #include "kernels/legality.hpp"
 #include "kernels/parts/pack.hpp"
 #include "problem/data_type.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

@@ -42,10 +42,10 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
 // These do not compile when a structure gets a field: give it a place in fields.hpp, device.cpp or
 // create_info.cpp, and in vkgemm.h.
 [[maybe_unused]] void every_field_has_its_place() {
-  [[maybe_unused]] const auto& [m_type, m_layout, m_ld, m_stride, m_alignment, m_packing] =
+  [[maybe_unused]] const auto& [m_type, m_layout, m_ld, m_stride, m_alignment, m_packing, m_outer] =
       Matrix{};
-  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13, e14, e15] =
-      Epilogue{};
+  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13, e14, e15,
+                                e16] = Epilogue{};
   [[maybe_unused]] const auto& [es1, es2, es3, es4] = EpilogueStep{};
   [[maybe_unused]] const auto& [g1, g2, g3, g4, g5, g6] = Gated{};
   [[maybe_unused]] const auto& [gr1, gr2, gr3, gr4] = Grouping{};
@@ -53,7 +53,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [s1, s2] = SplitK{};
   [[maybe_unused]] const auto& [q1, q2, q3, q4, q5, q6] = Quantisation{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
-                                p16, p17, p18, p19, p20, p21, p22, p23, p24] = Problem{};
+                                p16, p17, p18, p19, p20, p21, p22, p23, p24, p25] = Problem{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
                                 o16, o17, o18, o19, o20, o21, o22, o23, o24, o25, o26] = Operands{};
   [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};

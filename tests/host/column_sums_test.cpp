@@ -15,6 +15,7 @@
 #include "oracle/reference.hpp"
 #include "problem/convert.hpp"
 #include "problem/epilogue_steps.hpp"
+#include "problem/resolve.hpp"
 #include "problem/tensor_places.hpp"
 #include "test_devices.hpp"
 #include "tuning/rank.hpp"

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/check.hpp"
+#include "problem/resolve.hpp"
 #include "test_devices.hpp"
 #include "tuning/device_tables.hpp"
 #include "tuning/rank.hpp"

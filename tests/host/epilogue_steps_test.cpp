@@ -14,7 +14,7 @@
 #include "problem/enumerators.hpp"
 #include "problem/epilogue_steps.hpp"
 #include "problem/formula.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "problem/tensor_places.hpp"
 #include "test_devices.hpp"
 #include "vkgemm/problem.hpp"

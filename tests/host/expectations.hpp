@@ -11,6 +11,7 @@
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
+#include "problem/resolve.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm::test {

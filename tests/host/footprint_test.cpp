@@ -33,6 +33,7 @@
 #include "kernels/steps.hpp"
 #include "lib/footprint.h"
 #include "problem/data_type.hpp"
+#include "problem/resolve.hpp"
 #include "self_test/self_test.hpp"
 #include "specialise/module.hpp"
 #include "specialise/specialise.hpp"

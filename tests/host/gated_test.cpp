@@ -13,6 +13,7 @@
 #include "kernels/parts/split_k.hpp"
 #include "oracle/reference.hpp"
 #include "problem/convert.hpp"
+#include "problem/resolve.hpp"
 #include "runtime/operand_check.hpp"
 #include "test_devices.hpp"
 #include "tuning/rank.hpp"

@@ -12,6 +12,7 @@
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/steps.hpp"
+#include "problem/resolve.hpp"
 #include "self_test/self_test.hpp"
 #include "test_devices.hpp"
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "kernels/legality.hpp"
+#include "problem/resolve.hpp"
 #include "self_test/self_test.hpp"
 #include "test_devices.hpp"
 

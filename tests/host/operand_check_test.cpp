@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "problem/resolve.hpp"
 #include "runtime/operand_check.hpp"
 
 namespace vkgemm {

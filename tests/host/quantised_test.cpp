@@ -17,7 +17,7 @@
 #include "oracle/reference.hpp"
 #include "problem/convert.hpp"
 #include "problem/inputs/codes.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 
 namespace vkgemm {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "../record.hpp"
 #include "kernels/lowering.hpp"
+#include "problem/resolve.hpp"
 #include "self_test/self_test.hpp"
 #include "test_devices.hpp"
 #include "tuning/device_tables.hpp"

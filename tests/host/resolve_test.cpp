@@ -3,7 +3,7 @@
 #include <functional>
 #include <limits>
 
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -363,6 +363,62 @@ TEST(Resolve, ConvertedOperandsKeepTheirType) {
   p.a = {.type = DataType::f32, .packing = Packing::packed};
   EXPECT_EQ(resolved(p).a.type, DataType::bf16);
   EXPECT_FALSE(resolved(p).converts(resolved(p).a));
+}
+
+TEST(Resolve, ResultsOfTwoDimensionsDoNotOverlap) {
+  const auto why = [](const auto& change) {
+    Problem p = gemm(8, 16, 32);
+    p.batch = 3;
+    p.outer_batch = 4;
+    change(p);
+    const auto result = resolve(p);
+    return result ? std::string() : result.error().message;
+  };
+  EXPECT_EQ(why([](Problem&) {}), "");
+  EXPECT_EQ(why([](Problem& p) { p.d.outer_batch_stride = 0; }),
+            "d.outer_batch_stride is 0: matrices would overlap, at least 128 is needed");
+  EXPECT_EQ(
+      why([](Problem& p) { p.d.outer_batch_stride = 383; }),
+      "d.outer_batch_stride is 383: the 4 matrices of batch and outer_batch would overlap, at "
+      "least 384 is needed");
+  EXPECT_EQ(why([](Problem& p) { p.d.outer_batch_stride = 384; }), "");
+  // Either dimension may be the near one.
+  const auto near_outer = [](std::uint64_t far) {
+    return [far](Problem& p) {
+      p.d.outer_batch_stride = 128;
+      p.d.batch_stride = far;
+    };
+  };
+  EXPECT_EQ(why(near_outer(512)), "");
+  EXPECT_EQ(
+      why(near_outer(511)),
+      "d.batch_stride is 511: the 3 matrices of batch and outer_batch would overlap, at least "
+      "512 is needed");
+  // Heads side by side in the rows of each outer matrix, and all within one row.
+  EXPECT_EQ(why([](Problem& p) {
+              p.d.ld = 48;
+              p.d.batch_stride = 16;
+              p.d.outer_batch_stride = 8 * 48;
+            }),
+            "");
+  EXPECT_EQ(why([](Problem& p) {
+              p.d.ld = 192;
+              p.d.batch_stride = 16;
+              p.d.outer_batch_stride = 48;
+            }),
+            "");
+  EXPECT_EQ(why([](Problem& p) { p.a.outer_batch_stride = p.b.batch_stride = 0; }), "");
+  EXPECT_EQ(why([](Problem& p) {
+              p.batch = 1;
+              p.grouping = Grouping{.groups = 2};
+            }),
+            "outer_batch is 4: with grouping it must be 1");
+  EXPECT_EQ(
+      why([](Problem& p) { p.a.outer_batch_stride = UINT64_MAX / 2; }),
+      "a.outer_batch_stride is 9223372036854775807: 4 times that does not fit 63 bits of bytes");
+  Problem empty = gemm(8, 16, 32);
+  empty.outer_batch = 0;
+  EXPECT_TRUE(resolved(empty).is_empty());
 }
 
 TEST(Resolve, ScalesAreOfWhatIsMultiplied) {

@@ -14,6 +14,7 @@
 #include "kernels/workspace.hpp"
 #include "oracle/reference.hpp"
 #include "problem/convert.hpp"
+#include "problem/resolve.hpp"
 #include "test_devices.hpp"
 #include "tuning/device_tables.hpp"
 #include "tuning/rank.hpp"

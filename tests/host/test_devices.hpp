@@ -10,7 +10,7 @@
 
 #include "kernels/main_loop.hpp"
 #include "problem/operands.hpp"
-#include "problem/resolved_problem.hpp"
+#include "problem/resolve.hpp"
 #include "tuning/table.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"

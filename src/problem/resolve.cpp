@@ -1,0 +1,207 @@
+#include "problem/resolve.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/text.hpp"
+#include "problem/field_checks.hpp"
+#include "problem/operands.hpp"
+
+namespace vkgemm {
+namespace {
+
+constexpr std::uint64_t largest_reach = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t too_large = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t multiplied(std::uint64_t a, std::uint64_t b) {
+  return checked_multiply(a, b).value_or(too_large);
+}
+std::uint64_t added(std::uint64_t a, std::uint64_t b) {
+  return a > too_large - b ? too_large : a + b;
+}
+
+// A problem with one dimension of the batch, and how often it is computed.
+struct Repeated {
+  Problem part;
+  std::uint64_t count = 1;
+  PerOperand<std::uint64_t> steps;  // from a part's operand to the next part's, as outer_stride()
+};
+
+// A dimension of the batch, of an operand.
+struct Dimension {
+  std::string_view field;
+  std::uint64_t count = 1;
+  std::uint64_t stride = 0;
+
+  // Elements from the first matrix to the last one.
+  std::uint64_t reach() const { return multiplied(count - 1, stride); }
+};
+
+// Matrices of a result, apart or side by side within the rows of a larger one.
+MaybeError check_result(const OperandRow& row, const Problem& problem) {
+  const OperandShape shape = row.inner_shape(problem);
+  Dimension nearer{"batch_stride", problem.batch, shape.batch_stride()};
+  Dimension farther{"outer_batch_stride", problem.outer_batch, row.outer_stride(problem)};
+  if (nearer.count == 1) {
+    nearer.stride = 0;
+  } else if (farther.stride < nearer.stride) {
+    std::swap(nearer, farther);
+  }
+  const std::uint64_t extent = (shape.lines() - 1) * shape.ld() + shape.length();
+  const std::uint64_t needed = added(nearer.reach(), extent);
+  const std::uint64_t side_by_side = added(nearer.reach(), shape.length());
+  if (farther.stride >= needed) {
+    const bool near_apart = nearer.stride >= extent || nearer.count == 1 ||
+                            (nearer.stride >= shape.length() && side_by_side <= shape.ld());
+    if (near_apart) return std::nullopt;
+    return invalid_argument(concat(row.name, '.', nearer.field, " is ", nearer.stride,
+                                   ": matrices would overlap, at least ", extent, " is needed"));
+  }
+  const bool near_fits = nearer.count == 1 || nearer.stride >= shape.length();
+  if (near_fits && farther.stride >= side_by_side &&
+      added(farther.reach(), side_by_side) <= shape.ld()) {
+    return std::nullopt;
+  }
+  return invalid_argument(
+      concat(row.name, '.', farther.field, " is ", farther.stride, ": the ", farther.count,
+             " matrices of batch and outer_batch would overlap, at least ", needed, " is needed"));
+}
+
+// The matrices of a problem that have strides.
+constexpr Matrix Problem::*all_matrices[] = {&Problem::a,  &Problem::b,   &Problem::c,
+                                             &Problem::d,  &Problem::aux, &Problem::t0,
+                                             &Problem::t1, &Problem::t2,  &Problem::t3};
+
+void drop_outer_strides(Problem& problem) {
+  problem.outer_batch = 1;
+  problem.epilogue.bias_outer_batch_stride.reset();
+  for (Matrix Problem::*const matrix : all_matrices) (problem.*matrix).outer_batch_stride.reset();
+}
+
+// The stride of the inner dimension, as outer_stride() counts.
+std::uint64_t inner_stride(const OperandRow& row, const Problem& problem) {
+  if (row.matrix != nullptr && (problem.*row.matrix).packing != Packing::plain) {
+    return (problem.*row.matrix).batch_stride.value_or(1);
+  }
+  return row.inner_shape(problem).batch_stride();
+}
+
+// Kernels read scales of each matrix, and write row values, one matrix after the other.
+bool needs_inner(const Problem& problem) {
+  return problem.epilogue.row_scales == Scales::per_matrix ||
+         problem.epilogue.column_scales == Scales::per_matrix ||
+         row_of(OperandId::row_values).exists(problem);
+}
+
+// An address that is advanced by this step keeps as much of the promised alignment.
+std::uint32_t kept_alignment(std::uint32_t alignment, std::uint64_t step) {
+  if (step == 0) return alignment;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(alignment, step & (~step + 1)));
+}
+
+// Contradictions between the dimensions, of a problem that is right with the inner one.
+MaybeError check_outer_batch(const Problem& problem) {
+  if (is_empty(problem)) return std::nullopt;
+  for (const OperandRow& row : operand_rows()) {
+    if (!row.exists(problem)) continue;
+    const std::uint64_t stride = row.outer_stride(problem);
+    const std::uint64_t bytes =
+        multiplied(multiplied(problem.outer_batch, stride), row.inner_shape(problem).element());
+    if (bytes > largest_reach) {
+      return invalid_argument(concat(row.name, ".outer_batch_stride is ", stride, ": ",
+                                     problem.outer_batch,
+                                     " times that does not fit 63 bits of bytes"));
+    }
+    if (!row.is_written(problem) || row.matrix == nullptr) continue;
+    const OperandShape shape = row.inner_shape(problem);
+    if (shape.rows == 0 || shape.cols == 0) continue;
+    if (shape.count == 1 && problem.batch > 1) continue;  // one for all: StepOp::amax
+    if (auto error = check_result(row, problem)) return error;
+  }
+  return std::nullopt;
+}
+
+// Takes the problem apart. Both dimensions become one if all operands permit it. Otherwise kernels
+// get the larger one, but scales of each matrix and row values need the inner one.
+Repeated repeated(const Problem& problem) {
+  const auto rows = operand_rows();
+  const auto merges = [&](const OperandRow& row) {
+    return !row.exists(problem) ||
+           row.outer_stride(problem) == multiplied(problem.batch, inner_stride(row, problem));
+  };
+  const std::uint64_t all = multiplied(problem.batch, problem.outer_batch);
+  const bool is_one = all <= largest_size && std::ranges::all_of(rows, merges);
+  const bool takes_outer = !is_one && !needs_inner(problem) && problem.outer_batch > problem.batch;
+  Repeated out{.part = problem,
+               .count = is_one        ? 1
+                        : takes_outer ? problem.batch
+                                      : problem.outer_batch};
+  if (is_one) {
+    out.part.batch = all;
+    drop_outer_strides(out.part);
+    return out;
+  }
+  for (const OperandRow& row : rows) {
+    if (!row.exists(problem)) continue;
+    const std::uint64_t inner = inner_stride(row, problem), outer = row.outer_stride(problem);
+    out.steps[row.id] = takes_outer ? inner : outer;
+    if (row.id == OperandId::bias && takes_outer) out.part.epilogue.bias_batch_stride = outer;
+    if (row.matrix == nullptr) continue;
+    Matrix& matrix = out.part.*row.matrix;
+    if (takes_outer) matrix.batch_stride = outer;
+    if (matrix.packing != Packing::plain) continue;
+    matrix.alignment =
+        kept_alignment(matrix.alignment, out.steps[row.id] * row.inner_shape(problem).element());
+  }
+  if (takes_outer) out.part.batch = problem.outer_batch;
+  drop_outer_strides(out.part);
+  return out;
+}
+
+}  // namespace
+
+Problem inner_part(const Problem& problem) {
+  Problem part = problem;
+  drop_outer_strides(part);
+  return part;
+}
+
+Result<ResolvedProblem> resolve(const Problem& problem) {
+  if (problem.outer_batch == 1) return resolve_one_batch(problem);
+  if (auto error = check_size("outer_batch", problem.outer_batch)) return *error;
+  Problem inner = inner_part(problem);
+  if (problem.outer_batch == 0) {
+    inner.batch = 0;
+    return resolve_one_batch(inner);
+  }
+  if (problem.grouping) {
+    if (auto error = check_parts(problem)) return *error;
+  }
+  Result<ResolvedProblem> checked = resolve_one_batch(inner);
+  if (!checked) return checked;
+  if (auto error = check_outer_batch(problem)) return *error;
+  const Repeated parts = repeated(problem);
+  Result<ResolvedProblem> out = resolve_one_batch(parts.part);
+  if (!out || parts.count == 1) return out;
+  out->repeats = parts.count;
+  for (const OperandRow& row : operand_rows()) {
+    if (!row.exists(problem)) continue;
+    const bool is_packed = row.matrix != nullptr && (problem.*row.matrix).packing != Packing::plain;
+    const ResolvedMatrix& packed = (row.id == OperandId::a) != out->transposed ? out->a : out->b;
+    const std::uint64_t unit = is_packed ? packed.packed_elements() * packed.element_bytes()
+                                         : row.inner_shape(problem).element();
+    const auto step = checked_multiply(parts.steps[row.id], unit);
+    const auto reach = step ? checked_multiply(parts.count, *step) : std::nullopt;
+    // The bytes of one part are added to it.
+    if (!reach || *reach > std::numeric_limits<std::int64_t>::max()) {
+      return invalid_argument(concat(row.name, " is ", parts.count, " times ", parts.steps[row.id],
+                                     " elements apart: this does not fit 64 bits of bytes"));
+    }
+    out->repeat_steps[row.id] = *step;
+  }
+  return out;
+}
+
+}  // namespace vkgemm

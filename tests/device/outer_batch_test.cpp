@@ -1,0 +1,187 @@
+// Two dimensions of a batch: strides of either, 0 for an operand that is shared, one dimension
+// where both merge, and what they compose with.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/parts/pack.hpp"
+#include "problem/resolve.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+constexpr std::uint64_t inner = 2, outer = 3;
+
+class OuterBatch : public EachPath {
+ protected:
+  void SetUp() override { VKGEMM_SKIP_IF(why_skip(GetParam())); }
+
+  DataType input() const { return inputs_of(GetParam()).front(); }
+  Config config() const { return small_configs(GetParam(), input()).front(); }
+  Problem product(Shape shape, std::uint64_t batch = inner,
+                  std::uint64_t outer_batch = outer) const {
+    Problem problem = gemm(shape, input(), DataType::f32);
+    problem.batch = batch;
+    problem.outer_batch = outer_batch;
+    return problem;
+  }
+  // All gates, on a configuration that computes it; true if there is one.
+  testing::AssertionResult passes(const Problem& problem, Config form) const {
+    const auto resolved = resolve(problem);
+    if (!resolved) return testing::AssertionFailure() << resolved.error().message;
+    form = as_given(form, *resolved, caps());
+    if (!is_legal(form, *resolved, target())) return testing::AssertionSuccess();
+    return passes_gates(form, problem);
+  }
+};
+VKGEMM_ON_EACH_PATH(OuterBatch);
+
+// How often the problem is computed, and in batches of how many.
+std::pair<std::uint64_t, std::uint64_t> parts(const Problem& problem) {
+  const ResolvedProblem resolved = resolve(problem).value();
+  return {resolved.repeats, resolved.batch};
+}
+
+TEST_P(OuterBatch, SharesOperandsAlongEitherDimension) {
+  for (const std::uint64_t a_inner : {0, 1}) {
+    for (const std::uint64_t a_outer : {0, 1}) {
+      for (const std::uint64_t b_inner : {0, 1}) {
+        for (const std::uint64_t b_outer : {0, 1}) {
+          Problem problem = product({5, 24, 40});
+          // Matrices are apart, also from those of the other dimension.
+          problem.a.batch_stride = a_inner * 240;
+          problem.a.outer_batch_stride = a_outer * 1000;
+          problem.b.batch_stride = b_inner * 1040;
+          problem.b.outer_batch_stride = b_outer * 4000;
+          EXPECT_TRUE(passes(problem, config()));
+          problem.d.batch_stride = 360;  // the outer dimension is the near one
+          problem.d.outer_batch_stride = 120;
+          EXPECT_TRUE(passes(problem, config()));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(OuterBatch, IsOneBatchIfStridesPermit) {
+  const Problem contiguous = product({5, 24, 40});
+  EXPECT_EQ(parts(contiguous), std::pair(std::uint64_t{1}, inner * outer));
+  EXPECT_TRUE(passes(contiguous, config()));
+  Problem one = contiguous;
+  one.b.batch_stride = 0;  // by default each outer matrix has one B
+  EXPECT_EQ(parts(one), std::pair(inner, outer));
+  EXPECT_TRUE(passes(one, config()));
+  one.b.outer_batch_stride = 0;
+  EXPECT_EQ(parts(one), std::pair(std::uint64_t{1}, inner * outer));
+  // Row values are contiguous over both: only the inner dimension is theirs.
+  Problem rows = product({5, 24, 40});
+  rows.b.batch_stride = 0;
+  rows.row_reduction = RowReduction{.op = RowOp::max};
+  EXPECT_EQ(parts(rows), std::pair(outer, inner));
+}
+
+TEST_P(OuterBatch, ComposesWithOtherParts) {
+  Problem base = product({5, 24, 40});
+  base.b.batch_stride = 0;
+  std::vector<Problem> problems;
+  const auto add = [&](const auto& change) { change(problems.emplace_back(base)); };
+  add([](Problem& p) {
+    p.epilogue.beta = 1.0f;
+    p.epilogue.aux = true;
+    p.epilogue.bias = Bias::along_n;
+    p.epilogue.bias_batch_stride = 24;
+    p.c.batch_stride = 0;
+  });
+  add([](Problem& p) {
+    p.epilogue.bias = Bias::along_m;
+    p.epilogue.bias_outer_batch_stride = 8;
+  });
+  add([](Problem& p) { p.epilogue.row_scales = p.epilogue.column_scales = Scales::per_matrix; });
+  add([](Problem& p) { p.d.layout = Layout::col_major; });
+  add([](Problem& p) { p.gated = Gated{.gate = Gate::reglu}; });
+  add([](Problem& p) {
+    p.epilogue.tensors = {TensorShape::matrix, TensorShape::along_n};
+    p.epilogue.steps[0] = {.op = StepOp::multiply, .operand = StepOperand::t0};
+    p.epilogue.steps[1] = {.op = StepOp::add, .operand = StepOperand::t1};
+    p.t0.batch_stride = 0;
+    p.t1.batch_stride = 24;
+  });
+  for (const Problem& problem : problems) {
+    EXPECT_TRUE(passes(problem, config()));
+    EXPECT_TRUE(passes(with_padding(problem), config()));
+  }
+  for (const RowOp op : {RowOp::max, RowOp::rms_norm}) {
+    Problem rows = base;
+    rows.row_reduction = RowReduction{.op = op, .gamma = op == RowOp::rms_norm};
+    Config two_pass = config();
+    two_pass.rows = RowStrategy::two_pass;
+    EXPECT_TRUE(passes(rows, two_pass));
+  }
+  EXPECT_TRUE(passes(base, sliced(config(), 2)));
+}
+
+// The workspace is taken by one repetition after the other, and keeps the copy of a shared operand.
+TEST_P(OuterBatch, CopiesASharedOperandOnce) {
+  Problem problem = product({5, 24, 40}, 3, 2);
+  problem.b.batch_stride = problem.b.outer_batch_stride = 0;
+  problem.a.outer_batch_stride = 1000;
+  Config form = config();
+  form.pack_b = true;
+  const ResolvedProblem resolved = resolve(problem).value();
+  ASSERT_EQ(resolved.repeats, 2u);
+  form = as_given(form, resolved, caps());
+  if (!is_legal(form, resolved, target())) GTEST_SKIP() << "no copies on this path";
+  form.pack_a = false;
+  if (!is_legal(form, resolved, target())) GTEST_SKIP() << "the loop copies A, too";
+  const Plan plan = context().plan(problem, form).value();
+  EXPECT_EQ(plan.dispatch_count(), 3u);
+  EXPECT_TRUE(passes_gates(form, problem));
+}
+
+TEST_P(OuterBatch, SumsColumnsAndFindsTheLargestMagnitude) {
+  if (GetParam() == Path::nv) GTEST_SKIP() << "path nv stores nothing in steps";
+  Problem problem = product({37, 24, 40});
+  problem.b.batch_stride = 0;
+  problem.epilogue.tensors = {TensorShape::along_n, TensorShape::scalar};
+  problem.epilogue.steps[0] = {.op = StepOp::sum_columns, .operand = StepOperand::t0};
+  problem.epilogue.steps[1] = {.op = StepOp::amax, .operand = StepOperand::t1};
+  problem.t0.type = problem.t1.type = DataType::f32;
+  EXPECT_TRUE(passes(problem, config()));
+}
+
+TEST_P(OuterBatch, InPieces) {
+  Problem problem = product({37, 24, 40});
+  problem.a.batch_stride = 0;
+  Trial whole(problem, Fill::random), pieces(problem, Fill::random, {.in_pieces = true});
+  ASSERT_TRUE(whole.run(config()));
+  ASSERT_TRUE(pieces.run(config()));
+  EXPECT_TRUE(pieces.has_bits_of(whole));
+  EXPECT_TRUE(whole.is_within_bound());
+}
+
+// B packed as one batch of all matrices, each for two products.
+TEST_P(OuterBatch, TakesPackedOperands) {
+  Problem all = product({24, 72, 96}, outer, 1);
+  const Result<Plan> pack = context().plan_pack(all, PackedOperand::b);
+  ASSERT_TRUE(pack) << pack.error().message;
+  const PackedLayout layout = pack->layout();
+  if (layout.bytes == 0) GTEST_SKIP() << "nothing is packed on this path";
+  Problem problem = product({24, 72, 96});
+  problem.b = {.type = problem.b.type, .batch_stride = 0, .packing = Packing::packed};
+  const Result<Plan> plan = plan_on(GetParam(), problem);
+  if (!plan) GTEST_SKIP() << plan.error().message;
+  EXPECT_EQ(plan->operands().b.bytes, layout.bytes);
+  const auto refused = context().plan_pack(product({24, 72, 96}), PackedOperand::b);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "outer_batch is 3: pack its matrices as one batch, of batch * outer_batch");
+}
+
+}  // namespace
+}  // namespace vkgemm::test
