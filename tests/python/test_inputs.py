@@ -144,6 +144,40 @@ class UnlikeTypes(OnDevice):
             self.device.gemm(a, b, multiply_as="half")
 
 
+class TwoBatchDimensions(OnDevice):
+    """Arrays of four dimensions, of which 1 broadcasts."""
+
+    def test_broadcasts_as_numpy(self):
+        for of_a, of_b in (((3, 2), (3, 2)), ((3, 2), (3, 1)), ((1, 2), (3, 1)), ((3, 2), ()),
+                           ((3, 2), (2,)), ((), (3, 2)), ((3, 1), (1, 2))):
+            with self.subTest(a=of_a, b=of_b):
+                a, b = values((*of_a, 5, 40)), values((*of_b, 40, 24))
+                assert_close(self.device.gemm(a, b), wide(a) @ wide(b))
+                d = self.device.gemm(a, b.swapaxes(-1, -2).copy().swapaxes(-1, -2))
+                assert_close(d, wide(a) @ wide(b))
+
+    def test_epilogue(self):
+        a, b = values((3, 2, 5, 40)), values((3, 1, 40, 24))
+        bias, c, scales = values((3, 2, 1, 24)), values((5, 24)), factors((3, 2, 24))
+        product = wide(a) @ wide(b)
+        d, aux = self.device.gemm(a, b, bias=bias, c=c, beta=0.5, aux=True, activation="relu")
+        assert_close(aux, product + wide(bias) + 0.5 * wide(c))
+        assert_close(d, np.maximum(wide(aux), 0))
+        assert_close(self.device.gemm(a, b, column_scales=scales),
+                     product * wide(scales)[..., None, :])
+        t = values((3, 2, 5, 24))
+        d, sums = self.device.gemm(a, b, steps=[("multiply", t), ("sum_columns",)])
+        assert_close(d, product * wide(t))
+        assert_close(sums, (product * wide(t)).sum(-2))
+        assert_close(self.device.row_reduction(a, b, op="max"), product.max(-1))
+
+    def test_refusals(self):
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "b.shape is .*does not broadcast to a"):
+            self.device.gemm(values((3, 2, 5, 40)), values((2, 2, 40, 24)))
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "it must have 2 to 4 dimensions"):
+            self.device.gemm(values((1, 3, 2, 5, 40)), values((40, 24)))
+
+
 class F32Arithmetic(OnDevice):
     """f32 in 16-bit parts, or, on a device that has no matrix units for these, in f32."""
 

@@ -99,12 +99,20 @@ def element_of(argument: str, dtype: DTypeLike, bf16: bool, elements: tuple[str,
     raise ArgumentError(f"{argument} is {found}{hint}: it must be {one_of(elements)}")
 
 
-def as_matrix(argument: str, array: Any) -> Any:
-    """An array of one matrix, or of several."""
-    if array.ndim not in (2, 3):
-        raise ArgumentError(f"{argument}.shape is {tuple(array.shape)}: "
-                            "it must have 2 or 3 dimensions")
+def as_matrix(argument: str, array: Any, most: int = 3) -> Any:
+    """An array of one matrix, or of several: of so many dimensions at most."""
+    if not 2 <= array.ndim <= most:
+        raise ArgumentError(f"{argument}.shape is {tuple(array.shape)}: it must have "
+                            f"{'2 or 3' if most == 3 else '2 to 4'} dimensions")
     return array
+
+
+def strides(shape: tuple[int, ...], lead: tuple[int, ...]) -> Part:
+    """The strides that make an array of this shape, of matrices, one for each index of `lead`."""
+    own = (1,) * (len(lead) + 2 - len(shape)) + tuple(shape[:-2])
+    names = ("outer_batch_stride", "batch_stride")[2 - len(lead):]
+    return part(**{name: 0 for name, size, all in zip(names, own, lead)
+                   if size == 1 and (all != 1 or len(shape) == 2)})
 
 
 def require_shape(argument: str, array: Any, *shapes: tuple[int, ...]) -> None:

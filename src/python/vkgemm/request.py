@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .arrays import FLOATS_8, INPUTS, RESULTS, SUMS, Arrays, as_matrix, require_shape
+from .arrays import FLOATS_8, INPUTS, RESULTS, SUMS, Arrays, as_matrix, require_shape, strides
 from .binding import ArgumentError, encoded, enumerator, enumerator_name, lib
 from .packed import PackedMatrix
 from .problem import Part, f32_arithmetic, integer, multiplied_as, part, real, whole
@@ -84,11 +84,11 @@ class Builder:
         self.inputs: dict[str, Any] = {}
         self.packed: dict[str, PackedMatrix] = {}
         self.outputs: dict[str, Any] = {}
-        self.a = as_matrix("a", arrays.array("a", a))
+        self.a = as_matrix("a", arrays.array("a", a), 4)
         self.b: Any = b
         _require_no_codes("b", b)
         if not isinstance(b, PackedMatrix):
-            self.b = as_matrix("b", arrays.array("b", b))
+            self.b = as_matrix("b", arrays.array("b", b), 4)
         self.element = arrays.element("a.dtype", self.a.dtype, INPUTS)
         self.f32 = f32
         self.parts: dict[str, Any] = dict(f32_arithmetic(f32, "a.dtype", self.element) +
@@ -104,19 +104,17 @@ class Builder:
         self.makes_codes = False  # of rows, which D holds, and their scales
         self.is_sum = self.element == "s8"  # D is A·B itself, in integers
 
-    def _matrix(self, name: str, array: Any, batched: bool) -> Part:
+    def _matrix(self, name: str, array: Any) -> Part:
         self.inputs[name], lies = self.arrays.lay_out(array)
-        shared = 0 if batched and array.ndim == 2 else None
         element = self.arrays.element(f"{name}.dtype", array.dtype, INPUTS)
-        return part(type=element) + lies + part(batch_stride=shared)
+        return part(type=element) + lies + strides(array.shape, self.batch)
 
-    def _b_matrix(self, name: str, b: Any, batched: bool) -> Part:
+    def _b_matrix(self, name: str, b: Any) -> Part:
         if not isinstance(b, PackedMatrix):
-            return self._matrix(name, self.arrays.array(name, b), batched)
+            return self._matrix(name, self.arrays.array(name, b))
         self.packed[name] = b
-        shared = 0 if batched and len(b.shape) == 2 else None
         self.parts["quantised_b"] = b.codes
-        return part(type=b.element, packing=b.packing, batch_stride=shared)
+        return part(type=b.element, packing=b.packing) + strides(b.shape, self.batch)
 
     def gated(self, gate: str, gated_b: str, b_right: Any) -> None:
         """A gate, and where the halves of B stand."""
@@ -166,17 +164,33 @@ class Builder:
                                 f"two matrices have {columns} columns")
         self.n = columns // 2 if self.b_is_pair else columns
         self.columns = 2 * self.n if self.gate is not None else self.n  # of bias and aux
-        counts = [array.shape[0] for array in (self.a, self.b) if len(array.shape) == 3]
         if self.offsets is not None:
             self._group_shapes()
             return
-        if len(counts) > 1 and counts[0] != counts[1]:
-            raise ArgumentError(f"b.shape is {tuple(self.b.shape)}: "
-                                f"a has {self.a.shape[0]} matrices")
-        self.count = counts[0] if counts else None
-        self._read_a_and_b(self.count is not None)
-        self.lead: tuple[int, ...] = () if self.count is None else (self.count,)
-        self.parts["batch"] = self.count
+        self.lead: tuple[int, ...] = self._batch()
+        self.each = self.lead
+        self.batch = self.lead
+        self._read_a_and_b()
+        if self.lead:
+            self.parts["batch"] = self.lead[-1]
+        if len(self.lead) == 2:
+            self.parts["outer_batch"] = self.lead[0]
+
+    def _batch(self) -> tuple[int, ...]:
+        """The dimensions before those of matrices, to which A and B broadcast."""
+        leads = [tuple(array.shape[:-2]) for array in (self.a, self.b)]
+        most = max(map(len, leads))
+        if most < 2:
+            if len({lead for lead in leads if lead}) > 1:
+                raise ArgumentError(f"b.shape is {tuple(self.b.shape)}: "
+                                    f"a has {self.a.shape[0]} matrices")
+            return max(leads, key=len)
+        both = [(1,) * (most - len(lead)) + lead for lead in leads]
+        for of_a, of_b in zip(*both):
+            if of_a != of_b and 1 not in (of_a, of_b):
+                raise ArgumentError(f"b.shape is {tuple(self.b.shape)}: it does not broadcast to "
+                                    f"a.shape, {tuple(self.a.shape)}")
+        return tuple(of_b if of_a == 1 else of_a for of_a, of_b in zip(*both))
 
     def _group_shapes(self) -> None:
         groups = self.offsets.shape[0] - 1
@@ -187,21 +201,22 @@ class Builder:
         per_group = "per_group" if len(self.b.shape) == 3 else "shared"
         self.parts["grouping"] = part(groups=groups, offsets=self.offset_type,
                                       along=self.along, b=per_group)
-        self.count = groups
+        self.each = (groups,)
         self.lead = (groups,) if self.along == "k" else ()
-        self._read_a_and_b(False)
+        self.batch = ()
+        self._read_a_and_b()
         self.inputs["offsets"] = self.offsets
 
-    def _read_a_and_b(self, batched: bool) -> None:
-        self.parts["a"] = self._matrix("a", self.a, batched)
-        self.parts["b"] = self._b_matrix("b", self.b, batched)
+    def _read_a_and_b(self) -> None:
+        self.parts["a"] = self._matrix("a", self.a)
+        self.parts["b"] = self._b_matrix("b", self.b)
         if self.gate is not None and self.b_right is not None:
             packed = [isinstance(b, PackedMatrix) for b in (self.b, self.b_right)]
             if self.b_right.shape != self.b.shape or packed[0] != packed[1]:
                 raise ArgumentError(f"b_right.shape is {tuple(self.b_right.shape)}, of "
                                     f"{type(self.b_right).__name__}: it must be as b, "
                                     f"{tuple(self.b.shape)} of {type(self.b).__name__}")
-            pair = [self.parts["b"], self._b_matrix("b_right", self.b_right, batched)]
+            pair = [self.parts["b"], self._b_matrix("b_right", self.b_right)]
             if packed[0] and not self.b_right.is_packed_like(self.b):
                 raise ArgumentError(f"b_right is {self.b_right!r} and b is {self.b!r}: both must be "
                                     "packed alike, with gated_b='separate'")
@@ -225,18 +240,18 @@ class Builder:
         array = self.arrays.array("bias", bias)
         along_n: list[tuple[int, ...]] = [(self.columns,), (1, self.columns)]
         along_m: list[tuple[int, ...]] = [(self.m, 1)]
-        if self.count is not None:
-            along_n.append((self.count, 1, self.columns))
-            along_m.append((self.count, self.m, 1))
+        if self.each:
+            along_n.append((*self.each, 1, self.columns))
+            along_m.append((*self.each, self.m, 1))
         require_shape("bias", array, *along_n, *along_m)
         self.inputs["bias"] = array
         return part(bias="along_n" if array.shape in along_n else "along_m",
                     bias_type=self.arrays.element("bias.dtype", array.dtype),
-                    bias_batch_stride=array.shape[1] * array.shape[2] if array.ndim == 3 else None)
+                    bias_batch_stride=array.shape[-2] * array.shape[-1] if array.ndim > 2 else None)
 
     def _scales(self, name: str, scales: Any, length: int, has_many: bool) -> Part:
         array = self.arrays.array(name, scales)
-        require_shape(name, array, (length,), *([(self.count, length)] if has_many else []))
+        require_shape(name, array, (length,), *([(*self.each, length)] if has_many else []))
         self.arrays.element(f"{name}.dtype", array.dtype, ("f32",))
         self.inputs[name] = array
         return part(**{name: "shared" if array.ndim == 1 else "per_matrix"})
@@ -250,7 +265,7 @@ class Builder:
             fields += self._scales("row_scales", row_scales, self.m, len(self.lead) > 0)
         if column_scales is not None:
             fields += self._scales("column_scales", column_scales, self.columns,
-                                   self.count is not None)
+                                   len(self.each) > 0)
         if activation is not None:
             value = enumerator("activation", "VkgemmActivation", activation)
             name = enumerator_name("VkgemmActivation", value)
@@ -258,7 +273,7 @@ class Builder:
         if bias is not None:
             fields += self._bias(bias)
         if c is not None:
-            array = as_matrix("c", self.arrays.array("c", c))
+            array = as_matrix("c", self.arrays.array("c", c), 4)
             shapes = [(*self.lead, self.m, self.n)]
             require_shape("c", array, *shapes, *([(self.m, self.n)] if self.lead else []))
             self.inputs["c"] = array
@@ -266,7 +281,7 @@ class Builder:
             fields += part(beta=beta)
             self.parts["c"] = part(
                 type=self.arrays.element("c.dtype", array.dtype, RESULTS)) + self.arrays.rows(array)
-            self.parts["c"] += part(batch_stride=0 if self.lead and array.ndim == 2 else None)
+            self.parts["c"] += strides(array.shape, self.lead)
         elif beta is not None and real("beta", beta, _BETA_HINT) != 0:
             raise ArgumentError(f"beta is {beta}, and c is None")
         if clamp is not None:
@@ -285,7 +300,7 @@ class Builder:
     def read_steps(self, steps: Any, arrays: dict[str, Any]) -> None:
         """Steps after the activation or the gate."""
         self.steps = Steps(self.arrays, steps, arrays)
-        fields, matrices, inputs = self.steps.read(self.m, self.n, self.lead, self.count)
+        fields, matrices, inputs = self.steps.read(self.m, self.n, self.lead, self.each)
         self.parts["epilogue"] += fields
         self.parts.update(matrices)
         self.inputs.update(inputs)
@@ -369,7 +384,7 @@ class Builder:
                                                   zero=preserved)
         given: set[str] = set()
         if self.steps is not None:
-            matrices, outputs, given = self.steps.write(shape, self.count, beside, preserved, out)
+            matrices, outputs, given = self.steps.write(shape, self.each, beside, preserved, out)
             self.parts.update(matrices)
             self.outputs.update(outputs)
         sizes = part(m=self.m, n=self.n, k=self.k)

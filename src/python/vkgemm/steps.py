@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import RESULTS, Arrays, require_shape
+from .arrays import RESULTS, Arrays, require_shape, strides
 from .binding import ArgumentError, enumerator, enumerator_name, ffi
 from .epilogues import EpilogueFunction
 from .problem import Part, part, real
@@ -188,9 +188,8 @@ class Steps:
         return f"t{len(self.tensors) - 1}"
 
     def read(self, m: int, n: int, lead: tuple[int, ...],
-             count: int | None) -> tuple[Part, dict[str, Part], dict[str, Any]]:
+             each: tuple[int, ...]) -> tuple[Part, dict[str, Part], dict[str, Any]]:
         """The epilogue's fields, and the matrices and arrays of the tensors that steps read."""
-        each: tuple[int, ...] = () if count is None else (count,)
         kinds: list[tuple[str, list[tuple[int, ...]]]] = [  # lists: a compiler's sizes have no hash
             ("scalar", [(), (1,), (1, 1), (*each, 1, 1)]),
             ("along_n", [(n,), (1, n), (*each, 1, n)]),
@@ -210,9 +209,8 @@ class Steps:
                 if shape not in (wanted, (*lead, *wanted)):
                     raise ArgumentError(f"{tensor.argument}.shape is {shape}: a mask of D must be "
                                         f"{(*lead, *wanted)}")
-                shared = 0 if lead and array.ndim == 2 else None
                 inputs[name], matrices[name] = self._mask(tensor.argument, array)
-                matrices[name] += part(batch_stride=shared)
+                matrices[name] += strides(shape, lead)
                 shapes.append("mask")
                 continue
             kind = next((kind for kind, allowed in kinds if shape in allowed), None)
@@ -222,12 +220,11 @@ class Steps:
             element = part(type=self._arrays.element(f"{tensor.argument}.dtype", array.dtype,
                                                      RESULTS))
             if kind == "matrix":
-                shared = 0 if lead and array.ndim == 2 else None
                 inputs[name], lies = self._arrays.lay_out(array)
-                matrices[name] = element + lies + part(batch_stride=shared)
+                matrices[name] = element + lies + strides(shape, lead)
             else:
                 inputs[name] = array
-                stride = shape[-2] * shape[-1] if array.ndim == 3 else None
+                stride = shape[-2] * shape[-1] if array.ndim > 2 else None
                 matrices[name] = element + part(batch_stride=stride)
             shapes.append(kind)
         function = self._function or None
@@ -239,11 +236,11 @@ class Steps:
         self._arrays.element(f"{argument}.dtype", array.dtype, ("u8",))
         return array, part(type="u8") + self._arrays.rows(array)
 
-    def write(self, shape: tuple[int, ...], count: int | None, element: str, preserved: bool,
+    def write(self, shape: tuple[int, ...], each: tuple[int, ...], element: str, preserved: bool,
               out: Any) -> tuple[dict[str, Part], dict[str, Any], set[str]]:
         """The matrices and arrays of the tensors that steps write, and which the caller gave.
 
-        shape, element: those of D.  count: of matrices or groups.  preserved: new arrays are zero.
+        shape, element: those of D.  each: the numbers of matrices, or groups.  preserved: new arrays are zero.
         out: the caller's D, or None.
         """
         matrices, outputs, given = {}, {}, set()
@@ -252,8 +249,7 @@ class Steps:
             if not tensor.is_stored:
                 continue
             if tensor.reduction is not None:
-                own = (1,) if tensor.reduction == "scalar" else (
-                    *(() if count is None else (count,)), shape[-1])
+                own = (1,) if tensor.reduction == "scalar" else (*each, shape[-1])
                 outputs[name] = self._arrays.new(own, "f32", zero=0 in shape)
                 matrices[name] = part(type="f32")
                 continue

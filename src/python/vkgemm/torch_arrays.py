@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -46,10 +47,14 @@ def layout_of(tensor: Any, transposed: bool) -> Part | None:
         return None
     address = tensor.data_ptr()
     aligned = min(16, address & -address) if address != 0 else 16
-    dense = tensor.dim() < 3 or tensor.shape[0] == 1 or tensor.stride(0) == ld * (
-        rows if layout == "row_major" else columns)
+    matrix = ld * (rows if layout == "row_major" else columns)
+    lead = tuple(tensor.shape[:-2])
+    # The strides of dimensions that are not dense, or which follow one that is not.
+    apart = [size != 1 and stride != matrix * math.prod(lead[i + 1:])
+             for i, (size, stride) in enumerate(zip(lead, tensor.stride()))]
+    named = dict(zip(("batch_stride", "outer_batch_stride"), reversed(range(len(lead)))))
     return part(layout=layout, ld=None if ld == length else ld,
-                batch_stride=None if dense else tensor.stride(0),
+                **{name: tensor.stride(i) if any(apart[i:]) else None for name, i in named.items()},
                 alignment=None if aligned == 16 else aligned)
 
 
