@@ -245,6 +245,7 @@ class VKGEMM_API Plan {
   //   the barrier that the caller records after the plan.
   // - one between parts: of a row reduction in two passes, or of a product whose copy of A doesn't
   //   fit the workspace at once (before and after each copy).
+  // - one between the repetitions of a batch of two dimensions, if the plan has a workspace.
   //
   // A range records some of the dispatches, with the barriers before each. Ranges may be in several
   // command buffers, if all are recorded with the same operands, once each, and submitted to one
@@ -367,18 +368,19 @@ class VKGEMM_API Context {
   // in parts have no rows. explain() of the plan that packs gives the order and the reason.
   //
   // Returns 0 bytes if packing is not supported or gains nothing: then leave the operand plain.
-  // That holds for f32 (unless multiplied in parts), for A of a grouped product, for both operands
-  // if groups are along K, and for any operand on some devices. A quantised B can be packed on
-  // every device. Fails as plan() does if the fields that plan_pack() reads contradict each other,
-  // and with unsupported if the operand has no such order here.
+  // That holds for A of a grouped product, for both operands if groups are along K, and for any
+  // operand on some devices. It holds for f32, unless it is multiplied in parts or as a 16-bit
+  // type. A quantised B can be packed on every device. Fails as plan() does if the fields that
+  // plan_pack() reads contradict each other, and with unsupported if the operand has no such order
+  // here.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
 
   // Plans the packing of an operand. Pack weights once: they serve every product that
   // PackedLayout::fingerprint allows. The problem describes the source: any layout, leading
   // dimension, strides and alignment. Packing::plain asks for the device's order, packed_rows for
   // rows, packed_fragments for fragments. plan_pack() reads only this operand's matrix and sizes,
-  // batch, grouping, gated, f32_arithmetic, quantised_b, and d.layout with row_reduction. With
-  // GatedB::separate, pack b and b_right one by one with the same plan.
+  // batch, grouping, gated, f32_arithmetic, multiply_as, quantised_b, and d.layout with
+  // row_reduction. With GatedB::separate, pack b and b_right one by one with the same plan.
   //
   // Operands: reads `source`. For a quantised B (Problem::quantised_b) reads `codes` and, if they
   // are separate, `scales` and `zeros`. Writes `packed`: all matrices, with zeros for padding, but

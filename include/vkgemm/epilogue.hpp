@@ -177,7 +177,7 @@ struct Epilogue {
   Bias bias = Bias::none;
   DataType bias_type = DataType::f32;
   std::uint64_t bias_batch_stride = 0;  // elements; 0: one bias for the whole batch
-  // Elements from one outer matrix's biases to the next's. Not set: batch * bias_batch_stride.
+  // Elements between the biases of consecutive outer indices. Not set: batch * bias_batch_stride.
   std::optional<std::uint64_t> bias_outer_batch_stride = std::nullopt;
   Activation activation = Activation::none;
   bool aux = false;  // also write pre, the value before the activation, to the aux operand

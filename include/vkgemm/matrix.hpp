@@ -69,10 +69,10 @@ struct Matrix {
   // packed operand the unit is one packed matrix (PackedLayout::matrix_bytes); not set: 1.
   std::optional<std::uint64_t> batch_stride = std::nullopt;
 
-  // Elements from one outer matrix to the next, if Problem::outer_batch is not 1. Not set:
-  // contiguous, which is batch times batch_stride, or the whole matrix if batch_stride is 0. Zero:
-  // all outer matrices are one, which is an error for D and aux. The unit of a packed operand is
-  // one packed matrix.
+  // Elements from one outer batch index to the next, if Problem::outer_batch is not 1. Not set:
+  // batch times batch_stride, or the whole matrix if batch_stride is 0. A vector of steps with a
+  // batch_stride of 0 is then shared. Zero: all outer indices share one matrix, which is an error
+  // for written operands. The unit of a packed operand is one packed matrix.
   std::optional<std::uint64_t> outer_batch_stride = std::nullopt;
 
   // A promise, which record() checks: the address bound to this operand is a multiple of this many

@@ -229,11 +229,11 @@ struct Problem {
   // operands.
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
 
-  // The type in which A and B are multiplied: f16 or bf16. If it is set, A and B may be f16, bf16
-  // or f32, each of its own type, and vkgemm rounds elements of another type to nearest even. f32
-  // elements beyond the range of f16 become infinite. Loads convert elements, or a copy in the
-  // workspace; explain() says which. Context::plan_pack() converts weights once. For a quantised B,
-  // b.type must be this type. Not set: A and B have one type, and are multiplied in it.
+  // Mixed input types: the type in which A and B are multiplied, f16 or bf16. If it is set, A and B
+  // may each be f16, bf16 or f32. vkgemm rounds elements of another type to nearest even, while it
+  // loads them or in a copy in the workspace. f32 elements beyond the range of f16 become infinite.
+  // Context::plan_pack() converts weights once. b.type of a quantised B must be this type. That of
+  // a packed B may be its source's type or this type. Not set: A and B have one type.
   std::optional<DataType> multiply_as = std::nullopt;
 
   // The number of slices of K, and the mode of their addition.

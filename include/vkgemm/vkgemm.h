@@ -459,7 +459,8 @@ VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResul
 
 // --- Problem: what to compute --------------------------------------------------------------------
 //
-// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times.
+// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, batch times
+// outer_batch products.
 //
 // A and B have one type, unless multiply_as is set. f32 inputs are multiplied in IEEE f32, unless
 // f32_arithmetic or multiply_as names another arithmetic. f16 and bf16 products are accumulated in
@@ -475,7 +476,7 @@ VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResul
 // The memory layout of one operand. Units are elements unless a name says bytes.
 typedef struct VkgemmMatrix {
   uint32_t struct_size;
-  VkgemmDataType type;    // default f16; A and B share one type
+  VkgemmDataType type;    // default f16; A and B share one type, unless multiply_as is set
   VkgemmLayout layout;    // default row-major; C, D and aux share one layout
   VkgemmPacking packing;  // default plain; C, D and aux must be
 
@@ -493,8 +494,8 @@ typedef struct VkgemmMatrix {
   uint32_t alignment;
   uint32_t reserved;
 
-  // From one outer matrix to the next, if VkgemmProblem::outer_batch is not 1; 0: all share one.
-  // Default VKGEMM_NOT_SET: batch times batch_stride, or the whole matrix if batch_stride is 0.
+  // From one outer batch index to the next, if VkgemmProblem::outer_batch is not 1. 0: all share
+  // one matrix. Default VKGEMM_NOT_SET: batch times batch_stride, or the whole matrix if that is 0.
   uint64_t outer_batch_stride;
 } VkgemmMatrix;
 
@@ -539,7 +540,7 @@ typedef struct VkgemmEpilogue {
   uint32_t function;
   uint32_t reserved;
 
-  // From one outer matrix's biases to the next's. Default VKGEMM_NOT_SET: batch *
+  // Between the biases of consecutive outer indices. Default VKGEMM_NOT_SET: batch times
   // bias_batch_stride.
   uint64_t bias_outer_batch_stride;
 } VkgemmEpilogue;
@@ -667,10 +668,9 @@ typedef struct VkgemmProblem {
   const VkgemmMatrix* t2;
   const VkgemmMatrix* t3;
 
-  // The type in which A and B are multiplied: f16 or bf16. If it is set, A and B may be f16, bf16
-  // or f32, each of its own type, and vkgemm rounds elements of another type to nearest even. f32
-  // elements beyond the range of f16 become infinite. For a quantised B, b->type must be this type.
-  // Default any: A and B have one type, and are multiplied in it.
+  // The type in which A and B are multiplied: f16 or bf16. If it is set, A and B may have mixed
+  // types, as Problem::multiply_as in vkgemm/problem.hpp describes. Default any: A and B have one
+  // type.
   VkgemmDataType multiply_as;
   uint32_t reserved;
 

@@ -178,8 +178,9 @@ bool check_grid(const Case& s) {
   }
   const std::uint64_t dispatches =
       c.schedule == Schedule::persistent ? 1 : dispatch_count(tiles, p.batch, s.caps.limits);
-  if (dispatches > most_dispatches) {
-    return s.refuse("tile ", tile_of(c), " needs ", dispatches, " dispatches, at most ",
+  if (dispatches > most_dispatches / p.repeats) {
+    return s.refuse("tile ", tile_of(c), " needs ", dispatches, " dispatches",
+                    p.repeats > 1 ? concat(", ", p.repeats, " times") : std::string(), ", at most ",
                     most_dispatches, " are recorded");
   }
   return true;

@@ -52,7 +52,7 @@ std::uint64_t product_column(const Problem& problem, std::uint64_t half, std::ui
 std::vector<std::byte> encode_offsets(std::span<const std::int64_t> offsets, OffsetType type);
 std::vector<std::int64_t> decode_offsets(const void* data, std::size_t count, OffsetType type);
 
-// The product of one group, or of one outer matrix of a batch, as a problem of its own, and the
+// The product of one group, or of one outer batch index, as a problem of its own, and the
 // bytes from the first element of each operand to its own.
 struct GroupProduct {
   Problem problem;

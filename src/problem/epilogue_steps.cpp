@@ -140,6 +140,10 @@ MaybeError check_written(const Problem& problem, std::size_t tensor, StepOp op) 
     return unsupported(concat(name, ".batch_stride is ", *matrix.batch_stride, does,
                               "0: one number is for the whole batch"));
   }
+  if (op == StepOp::amax && matrix.outer_batch_stride.value_or(0) != 0) {
+    return unsupported(concat(name, ".outer_batch_stride is ", *matrix.outer_batch_stride, does,
+                              "0: one number is for the whole batch"));
+  }
   return std::nullopt;
 }
 
@@ -162,6 +166,7 @@ MaybeError check_mask(const Problem& problem, std::size_t tensor) {
   };
   if (auto error = check("ld", matrix.ld.value_or(0))) return error;
   if (auto error = check("batch_stride", matrix.batch_stride.value_or(0))) return error;
+  if (auto error = check("outer_batch_stride", matrix.outer_batch_stride.value_or(0))) return error;
   return check("alignment", matrix.alignment);
 }
 

@@ -62,7 +62,7 @@ struct FieldsOf<Matrix> {
                        "Elements from one matrix of the batch to the next of %"},
                  x.batch_stride, y.batch_stride);
     visitor.size(Field{"outer_batch_stride", "--outer-batch-stride-%",
-                       "Elements from one outer matrix to the next of %"},
+                       "Elements from one outer batch index to the next of %"},
                  x.outer_batch_stride, y.outer_batch_stride);
     visitor.number(Field{"alignment", "--alignment-%", "Promised alignment of %, in bytes"},
                    x.alignment, y.alignment);
@@ -119,7 +119,7 @@ struct FieldsOf<Epilogue> {
                    x.bias_batch_stride, y.bias_batch_stride);
     visitor.size(Field{.name = "bias_outer_batch_stride",
                        .option = "--outer-batch-stride-bias",
-                       .help = "Elements from one outer matrix's biases to the next's",
+                       .help = "Elements between the biases of consecutive outer batch indices",
                        .used = has_bias,
                        .generated = true},
                  x.bias_outer_batch_stride, y.bias_outer_batch_stride);

@@ -28,7 +28,8 @@ struct OperandShape {
     return matrix.batch_stride.value_or(lines() * ld());
   }
   bool has_padding() const noexcept {
-    return ld() != length() || batch_stride() != lines() * length();
+    return ld() != length() || batch_stride() != lines() * length() ||
+           (inner_count != 0 && outer_stride != inner_count * batch_stride());
   }
   // The distances of a matrix and of an element from the first ones, in elements.
   std::uint64_t matrix_index(std::uint64_t batch) const noexcept {

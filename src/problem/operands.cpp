@@ -495,7 +495,11 @@ OperandList operands_of(const ResolvedProblem& problem) noexcept {
     if (problem.repeats > 1) {
       operand.repeat_step = problem.repeat_steps[operand.id];
       operand.bytes += (problem.repeats - 1) * operand.repeat_step;
-      if (operand.repeat_step != 0) operand.pitch = 0;
+      if (operand.repeat_step < operand.pitch) {
+        operand.line_bytes += (problem.repeats - 1) * operand.repeat_step;
+      } else if (operand.pitch != 0 && operand.repeat_step % operand.pitch != 0) {
+        operand.pitch = 0;
+      }
     }
     out.add(operand);
   }

@@ -55,7 +55,7 @@ struct OperandRow {
   Matrix Problem::*matrix = nullptr;
   Fingerprint Operands::*fingerprint = nullptr;  // of those that may be packed
   bool (*exists)(const Problem&) = nullptr;
-  // The shape in one outer matrix of the batch. Defined even if the problem doesn't have the
+  // The shape at one outer batch index. Defined even if the problem doesn't have the
   // operand.
   OperandShape (*inner_shape)(const Problem&) = nullptr;
   // The same for the problem that a kernel computes. is_touched: the kernel reads or writes it.
@@ -72,7 +72,7 @@ struct OperandRow {
 
   // The shape in all of the batch.
   OperandShape shape(const Problem& problem) const;
-  // Elements from one outer matrix of the batch to the next; of a packed operand matrices.
+  // Elements from one outer batch index to the next; of a packed operand matrices.
   std::uint64_t outer_stride(const Problem& problem) const;
 
   bool is_written(const Problem& problem) const noexcept {

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "problem/epilogue_steps.hpp"
 #include "problem/field_checks.hpp"
 #include "problem/operands.hpp"
 
 namespace vkgemm {
 namespace {
 
-constexpr std::uint64_t largest_reach = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t too_large = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t multiplied(std::uint64_t a, std::uint64_t b) {
@@ -106,19 +106,36 @@ MaybeError check_outer_batch(const Problem& problem) {
   if (is_empty(problem)) return std::nullopt;
   for (const OperandRow& row : operand_rows()) {
     if (!row.exists(problem)) continue;
-    const std::uint64_t stride = row.outer_stride(problem);
-    const std::uint64_t bytes =
-        multiplied(multiplied(problem.outer_batch, stride), row.inner_shape(problem).element());
-    if (bytes > largest_reach) {
-      return invalid_argument(concat(row.name, ".outer_batch_stride is ", stride, ": ",
-                                     problem.outer_batch,
-                                     " times that does not fit 63 bits of bytes"));
-    }
     if (!row.is_written(problem) || row.matrix == nullptr) continue;
     const OperandShape shape = row.inner_shape(problem);
     if (shape.rows == 0 || shape.cols == 0) continue;
     if (shape.count == 1 && problem.batch > 1) continue;  // one for all: StepOp::amax
     if (auto error = check_result(row, problem)) return error;
+  }
+  return std::nullopt;
+}
+
+// The bytes of a stride's unit: of an element, or a packed matrix.
+std::uint64_t unit(const Problem& problem, const ResolvedProblem& resolved, const OperandRow& row) {
+  if (row.matrix == nullptr || (problem.*row.matrix).packing == Packing::plain) {
+    return row.inner_shape(problem).element();
+  }
+  const bool is_a = (row.id == OperandId::a) != resolved.transposed;
+  const ResolvedMatrix& packed = is_a ? resolved.a : resolved.b;
+  return packed.packed_elements() * packed.element_bytes();
+}
+
+// Strides that are too large for addresses. `inner`: the problem of the first outer index.
+MaybeError check_reach(const Problem& problem, const ResolvedProblem& inner) {
+  for (const Operand& operand : operands_of(inner)) {
+    const OperandRow& row = row_of(operand.id);
+    const std::uint64_t stride = row.outer_stride(problem);
+    const std::uint64_t reach =
+        multiplied(multiplied(problem.outer_batch - 1, stride), unit(problem, inner, row));
+    if (added(reach, operand.bytes) != too_large) continue;
+    return invalid_argument(concat(row.name, ".outer_batch_stride is ", stride,
+                                   ": an outer batch of ", problem.outer_batch,
+                                   " does not fit 64 bits of bytes"));
   }
   return std::nullopt;
 }
@@ -181,25 +198,16 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   }
   Result<ResolvedProblem> checked = resolve_one_batch(inner);
   if (!checked) return checked;
+  if (auto error = check_steps(problem)) return *error;  // their outer strides
   if (auto error = check_outer_batch(problem)) return *error;
+  if (auto error = check_reach(problem, *checked)) return *error;
   const Repeated parts = repeated(problem);
   Result<ResolvedProblem> out = resolve_one_batch(parts.part);
   if (!out || parts.count == 1) return out;
   out->repeats = parts.count;
   for (const OperandRow& row : operand_rows()) {
-    if (!row.exists(problem)) continue;
-    const bool is_packed = row.matrix != nullptr && (problem.*row.matrix).packing != Packing::plain;
-    const ResolvedMatrix& packed = (row.id == OperandId::a) != out->transposed ? out->a : out->b;
-    const std::uint64_t unit = is_packed ? packed.packed_elements() * packed.element_bytes()
-                                         : row.inner_shape(problem).element();
-    const auto step = checked_multiply(parts.steps[row.id], unit);
-    const auto reach = step ? checked_multiply(parts.count, *step) : std::nullopt;
-    // The bytes of one part are added to it.
-    if (!reach || *reach > std::numeric_limits<std::int64_t>::max()) {
-      return invalid_argument(concat(row.name, " is ", parts.count, " times ", parts.steps[row.id],
-                                     " elements apart: this does not fit 64 bits of bytes"));
-    }
-    out->repeat_steps[row.id] = *step;
+    if (row.exists(problem))
+      out->repeat_steps[row.id] = parts.steps[row.id] * unit(problem, *out, row);
   }
   return out;
 }

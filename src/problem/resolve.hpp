@@ -1,6 +1,6 @@
 // resolve.hpp: the checks of a problem that need no device, and the second dimension of its batch.
-// Kernels have one dimension. The other one repeats the whole problem with operands at other
-// places. Pure.
+// Kernels take one batch dimension. The other one repeats the whole problem with advanced
+// addresses. Pure.
 #pragma once
 
 #include "problem/resolved_problem.hpp"
@@ -11,7 +11,7 @@ namespace vkgemm {
 // Messages name the caller's field and value ("b.ld is 12: a row of N = 16 needs at least 16").
 Result<ResolvedProblem> resolve(const Problem& problem);
 
-// The problem of the first outer matrix of the batch.
+// The problem of the first outer batch index.
 Problem inner_part(const Problem& problem);
 
 }  // namespace vkgemm

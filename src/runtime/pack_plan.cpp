@@ -65,6 +65,10 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const DeviceTables& tables
                                                       const Problem& problem, PackedOperand operand,
                                                       const DeviceCaps& caps) {
   std::optional<ResolvedProblem> out;
+  if (problem.multiply_as) {
+    if (!is_enumerator(*problem.multiply_as)) return resolve(problem).error();
+    if (auto error = check_multiply_as(problem)) return *error;
+  }
   if (problem.outer_batch != 1) {
     return unsupported(concat("outer_batch is ", problem.outer_batch,
                               ": pack its matrices as one batch, of batch * outer_batch"));

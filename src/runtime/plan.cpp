@@ -57,6 +57,7 @@ class StepsRecorder {
       const std::uint64_t first = own.address == &Addresses::extra ? given.extra : 0;
       at.*own.address = workspace_ + own.offset + first;
     }
+    bool recorded = false;
     if (!is_first) at.amax = 0;  // earlier parts have raised it
     for (std::size_t i = 0; i < steps_.before.size(); ++i) {
       const Step& step = steps_.before[i];
@@ -65,18 +66,21 @@ class StepsRecorder {
         at.source = given.*operand;
         at.copy = at.*operand;
         if (operand == &Addresses::b) at.b_right = 0;  // both halves are of the copy now
-        if (!is_first && copied_.*operand == at.source) continue;
-        copied_.*operand = at.source;
+        Copied& copied = operand == &Addresses::a ? copied_a_ : copied_b_;
+        const bool covers = part.is_smaller || !copied.is_smaller;
+        if (!is_first && copied.source == at.source && covers) continue;
+        copied = {at.source, part.is_smaller};
       }
       Addresses own = at;
       if (step.copied == &Addresses::b) own.b_right = given.b_right;
       record_step(recorder_, step, plan_.before[i], own, part);
+      recorded = true;
     }
     if (steps_.line_scales) {
       at.row_scales = at.a;
       at.column_scales = at.b;
     }
-    if (!steps_.before.empty()) recorder_.wait();
+    if (recorded) recorder_.wait();
   }
 
   void product(Addresses at, const RowPart& part) {
@@ -111,7 +115,12 @@ class StepsRecorder {
   const DispatchPlan& steps_;
   Recorder& recorder_;
   std::uint64_t workspace_;
-  Addresses copied_;  // the operands of which the workspace holds copies
+  // The operand of which the workspace holds a copy.
+  struct Copied {
+    std::uint64_t source = 0;
+    bool is_smaller = false;  // of a part that is smaller than others
+  };
+  Copied copied_a_, copied_b_;
 };
 
 // Records one repetition of the problem.
@@ -269,6 +278,9 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   }
   plan->estimate_us = plan->choice ? std::optional(plan->choice->cost)
                                    : tables.estimate(plan->config, *resolved, usable);
+  if (plan->choice && plan->choice->timed) {  // with all repetitions
+    *plan->estimate_us /= static_cast<double>(resolved->repeats);
+  }
 
   plan->dispatch_plan = lower(plan->config, *resolved, target);
   if (resolved->max_dispatch_us > 0.0) {

@@ -31,7 +31,7 @@ struct Plan::Impl {
   std::optional<ResolvedMatrix> packed;  // what it packs
   PackedLayout layout;                   // the same for the caller
   std::optional<ScoredRow> choice;       // what the tables chose, unless the caller did
-  std::optional<double> estimate_us;     // before Problem::estimate_scale
+  std::optional<double> estimate_us;     // of one repetition, before Problem::estimate_scale
   std::string overruled;           // what a loaded table says against it, and why that is void
   const TuningRow* row = nullptr;  // null: no table proposes it, the caller did
   DispatchPlan dispatch_plan;      // no dispatches for an empty problem

@@ -84,7 +84,8 @@ std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, s
 std::vector<std::byte> generate_matrix(const OperandShape& shape, Fill fill, std::uint64_t seed) {
   const DataType type = shape.matrix.type;
   std::vector<std::byte> data = generate(type, shape.bytes(), fill, seed);
-  const bool overlaps = shape.batch_stride() < shape.ld() * shape.lines();
+  // Matrices of two dimensions of a batch may lie in any order.
+  const bool overlaps = shape.inner_count != 0 || shape.batch_stride() < shape.ld() * shape.lines();
   if (data.empty() || !shape.has_padding() || overlaps) return data;
 
   std::vector<bool> used(data.size() / size_in_bytes(type));
@@ -197,7 +198,7 @@ void save_matrix(OutputFile& file, const OperandShape& shape, std::vector<std::b
       for (std::uint64_t line = 0; line < shape.lines(); ++line) {
         for (std::uint64_t e = 0; e < shape.length(); ++e) {
           const std::uint64_t to = b * elements + line * to_line + e * to_element;
-          const std::uint64_t from = b * shape.batch_stride() + line * shape.ld() + e;
+          const std::uint64_t from = shape.matrix_index(b) + line * shape.ld() + e;
           std::memcpy(packed.data() + to * size, data.data() + from * size, size);
         }
       }

@@ -40,11 +40,14 @@ double shape_distance(const TunedProblem& a, const TunedProblem& b) noexcept {
       a.packed != b.packed || a.family != b.family) {
     return std::numeric_limits<double>::infinity();
   }
+  // Rates of converted operands are near those of others, and were not measured.
+  constexpr double converted_otherwise = 0.05;
+  const double converted = a.converted != b.converted ? converted_otherwise : 0.0;
   const double m = doublings(a.m, b.m);
   const double n = doublings(a.n, b.n);
   const double k = doublings(a.k, b.k);
   const double count = doublings(a.count, b.count);
-  return std::sqrt(m * m + n * n + k * k + count * count);
+  return std::sqrt(m * m + n * n + k * k + count * count + converted * converted);
 }
 
 ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem& shape) {

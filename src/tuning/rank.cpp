@@ -41,10 +41,12 @@ Config with_slices(Config config, std::uint32_t slices, const ResolvedProblem& p
 
 // The operands that might be worth packing: those that the kernels load badly, of large products.
 std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCaps& caps) {
-  const bool a = !problem.a.is_packed() &&
-                 (problem.a.layout == Layout::row_major || !problem.a.allows_vectors(16));
-  const bool b = !problem.b.is_packed() &&
-                 (problem.b.layout == Layout::col_major || !problem.b.allows_vectors(16));
+  const bool a =
+      !problem.a.is_packed() && (problem.a.layout == Layout::row_major ||
+                                 !problem.a.allows_vectors(problem.load_bytes_of(problem.a)));
+  const bool b =
+      !problem.b.is_packed() && (problem.b.layout == Layout::col_major ||
+                                 !problem.b.allows_vectors(problem.load_bytes_of(problem.b)));
   std::vector<Config> options;
   if (is_cpu(caps) || problem.max_workspace_bytes == 0 || problem.k == 0 || problem.grouping ||
       !problem.input->packed_in_rows) {

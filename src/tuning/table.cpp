@@ -299,9 +299,11 @@ RefusedConfig parse_refused(const Node& node) {
 }
 
 TunedShape parse_tuned(const Node& node) {
-  node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "packed", "epilogue",
-                   "d_type", "d_col_major", "f32_arithmetic", "m", "n", "k", "count", "config",
-                   "microseconds", "problem", "complete", "provenance"});
+  node.check_keys(
+      {"family",    "input_type", "a_layout", "b_layout",    "aligned",        "packed",
+       "converted", "epilogue",   "d_type",   "d_col_major", "f32_arithmetic", "m",
+       "n",         "k",          "count",    "config",      "microseconds",   "problem",
+       "complete",  "provenance"});
   TunedShape shape;
   TunedProblem& p = shape.problem;
   const Node family = node.at("family");
@@ -312,6 +314,10 @@ TunedShape parse_tuned(const Node& node) {
   p.aligned = node.at("aligned").boolean();
   if (const auto packed = node.find("packed")) {
     p.packed = packed->named(parse_packed_operands, "list of packed operands: none, a, b or ab");
+  }
+  if (const auto converted = node.find("converted")) {
+    p.converted =
+        converted->named(parse_packed_operands, "list of converted operands: none, a, b or ab");
   }
   if (const auto epilogue = node.find("epilogue")) {
     p.epilogue =

@@ -30,6 +30,7 @@ Json to_object(const TunedShape& shape) {
     row["f32_arithmetic"] = to_string(p.f32_arithmetic);
   }
   if (p.packed != PackedOperands::none) row["packed"] = to_string(p.packed);
+  if (p.converted != PackedOperands::none) row["converted"] = to_string(p.converted);
   if (!shape.complete) row["complete"] = false;
   row["provenance"] = shape.row.provenance;
   return row;

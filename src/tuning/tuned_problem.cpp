@@ -66,13 +66,15 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
   const bool a_packed = problem.a.form == Form::given_packed;
   const bool b_packed = problem.b.form == Form::given_packed;
   out.packed = static_cast<PackedOperands>((a_packed ? 1 : 0) + (b_packed ? 2 : 0));
+  out.converted = static_cast<PackedOperands>((problem.converts(problem.a) ? 1 : 0) +
+                                              (problem.converts(problem.b) ? 2 : 0));
   out.epilogue = epilogue_work(problem);
   out.d_type = problem.d.type;
   out.d_col_major = problem.d.layout == Layout::col_major;
   out.m = problem.typical_m();
   out.n = problem.product_n();
   out.k = problem.typical_k();
-  out.count = problem.grouping ? problem.grouping->groups : problem.batch;
+  out.count = problem.grouping ? problem.grouping->groups : problem.batch * problem.repeats;
   return out;
 }
 

@@ -16,7 +16,7 @@ enum class EpilogueWork : std::uint8_t { none, c, aux, c_aux, sums, c_sums, aux_
 std::string_view to_string(EpilogueWork work) noexcept;
 std::optional<EpilogueWork> parse_epilogue_work(std::string_view text) noexcept;
 
-// The operands that the caller packed.
+// Operands: those that the caller packed, or that are converted.
 enum class PackedOperands : std::uint8_t { none, a, b, ab };
 std::string_view to_string(PackedOperands operands) noexcept;
 std::optional<PackedOperands> parse_packed_operands(std::string_view text) noexcept;
@@ -31,6 +31,7 @@ struct TunedProblem {
   Layout b_layout = Layout::row_major;
   bool aligned = true;  // A and B can be loaded 16 bytes at a time
   PackedOperands packed = PackedOperands::none;
+  PackedOperands converted = PackedOperands::none;  // have another type in memory
   EpilogueWork epilogue = EpilogueWork::none;
   DataType d_type = {};
   bool d_col_major = false;  // and not computed as its transpose: accessed element by element

@@ -159,6 +159,11 @@ static void test_older_callers(void) {
   problem.reserved = 0;
   problem.outer_batch = 1;
   EXPECT(strstr(text_of(&problem), "--multiply-as") == NULL);
+  problem.outer_batch = 5;
+  a.outer_batch_stride = 7;
+  EXPECT(strstr(text_of(&problem), "--outer-batch 5") != NULL);
+  EXPECT(strstr(text_of(&problem), "--outer-batch-stride-a 7") != NULL);
+  problem.outer_batch = 1;
   problem.multiply_as = VKGEMM_DATA_TYPE_BF16;
   EXPECT(strstr(text_of(&problem), "--multiply-as bf16") != NULL);
 

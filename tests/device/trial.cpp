@@ -10,6 +10,7 @@
 #include "oracle/groups.hpp"
 #include "problem/convert.hpp"
 #include "problem/epilogue_steps.hpp"
+#include "problem/resolve.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
 #include "trial_operands.hpp"
@@ -207,7 +208,8 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
     if (!row.exists(problem_)) continue;
     operands.*row.span = copies[row.id].span();
     if (!is_packed(asked, row) || (is_quantised(asked, row) && codes_[row.id] == nullptr)) continue;
-    Problem source = problem_;
+    Problem source = inner_part(problem_);
+    source.batch *= problem_.outer_batch;  // as one batch
     const Packing packing = (asked.*row.matrix).packing;
     if (packing != Packing::packed) (source.*row.matrix).packing = packing;
     const auto done = codes_[row.id] != nullptr

@@ -128,7 +128,7 @@ TEST_P(UnlikeTypes, RoundToNearestEven) {
     if (types.a != f32) continue;
     std::vector<double> values = {0.0, -0.0, infinity, -infinity, 1.0, -3.0};
     const int bits = types.multiply_as == f16 ? 11 : 8;
-    for (const double unit : {1.0, 0.25, 4096.0}) {
+    for (const double unit : {1.0, 0.25, 4096.0, 0x1p-10}) {
       const double ulp = std::ldexp(unit, 1 - bits);
       for (int i = 0; i < 8; ++i) {
         for (const double part : {0.0, 0.25, 0.5, 0.50390625, 0.75})
@@ -137,7 +137,7 @@ TEST_P(UnlikeTypes, RoundToNearestEven) {
     }
     const double largest = types.multiply_as == f16 ? 65504.0 : 0x1.fep127;
     const double step = std::ldexp(largest, -bits);
-    for (const double part : {0.0, 0.25, 0.75}) values.push_back(largest + part * step);
+    for (const double part : {0.0, 0.25, 0.5, 0.75}) values.push_back(largest + part * step);
     for (const Config& config : configs(types.multiply_as)) {
       const Problem problem = product({values.size(), 8, 1}, types);
       for (const Config& form : forms(config, problem)) {
@@ -157,6 +157,7 @@ TEST_P(UnlikeTypes, RoundToNearestEven) {
 }
 
 TEST_P(UnlikeTypes, ComposeWithOtherParts) {
+  std::size_t computed = 0;
   for (const Types& types : types_) {
     if (types.a == types.b) continue;
     const Config config = configs(types.multiply_as).front();
@@ -191,21 +192,21 @@ TEST_P(UnlikeTypes, ComposeWithOtherParts) {
       add(grouped, {.offsets = {0, 13, 13, all}});
     }
     for (const auto& [problem, options] : cases) {
-      const auto candidates = context().candidates(problem);
-      ASSERT_TRUE(candidates) << candidates.error().message;
-      // The first of the path that computes it, and those with copies.
       Config form = config;
       const ResolvedProblem resolved = resolve(problem).value();
       if (problem.row_reduction) form.rows = RowStrategy::two_pass;
       form = as_given(form, resolved, caps());
       if (!is_legal(form, resolved, target())) continue;
       EXPECT_TRUE(passes_gates(form, problem, options)) << context().plan(problem, form)->explain();
+      ++computed;
     }
   }
+  EXPECT_GT(computed, 0u);
 }
 
 // A of f32 beside codes, which are multiplied as 16-bit elements.
 TEST_P(UnlikeTypes, CodesAndF32) {
+  std::size_t computed = 0;
   for (const DataType type : inputs()) {
     if (size_in_bytes(type) != 2) continue;
     const Problem problem = product({5, 72, 96}, {f32, type, type});
@@ -217,12 +218,15 @@ TEST_P(UnlikeTypes, CodesAndF32) {
       Trial trial(problem, Fill::random, options);
       ASSERT_TRUE(trial.run(*plan)) << plan->explain();
       EXPECT_TRUE(trial.is_within_bound()) << plan->explain();
+      ++computed;
     }
   }
+  if (computed == 0) GTEST_SKIP() << "the path takes no codes";
 }
 
 // Weights that are converted once.
 TEST_P(UnlikeTypes, PackedBefore) {
+  std::size_t computed = 0;
   for (const Types& types : types_) {
     const Problem problem = product({24, 72, 96}, types);
     const TrialOptions options{.packs_a = true, .packs_b = true};
@@ -232,7 +236,9 @@ TEST_P(UnlikeTypes, PackedBefore) {
     Trial trial(problem, Fill::random, options);
     ASSERT_TRUE(trial.run(*plan));
     EXPECT_TRUE(trial.is_within_bound());
+    ++computed;
   }
+  if (computed == 0) GTEST_SKIP() << "nothing is packed on this path";
 }
 
 }  // namespace

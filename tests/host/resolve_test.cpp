@@ -413,9 +413,24 @@ TEST(Resolve, ResultsOfTwoDimensionsDoNotOverlap) {
               p.grouping = Grouping{.groups = 2};
             }),
             "outer_batch is 4: with grouping it must be 1");
+  EXPECT_EQ(why([](Problem& p) { p.a.outer_batch_stride = UINT64_MAX / 2; }),
+            "a.outer_batch_stride is 9223372036854775807: an outer batch of 4 does not fit 64 bits "
+            "of bytes");
   EXPECT_EQ(
-      why([](Problem& p) { p.a.outer_batch_stride = UINT64_MAX / 2; }),
-      "a.outer_batch_stride is 9223372036854775807: 4 times that does not fit 63 bits of bytes");
+      why([](Problem& p) {
+        p.epilogue.tensors[1] = TensorShape::scalar;
+        p.epilogue.steps[0] = {.op = StepOp::amax, .operand = StepOperand::t1};
+        p.t1.type = DataType::f32;
+        p.t1.outer_batch_stride = 1;
+      }),
+      "t1.outer_batch_stride is 1: a step writes amax to t1, so it must be 0: one number is for "
+      "the whole batch");
+  EXPECT_EQ(why([](Problem& p) {
+              p.a.batch_stride = (std::uint64_t{1} << 62) - (std::uint64_t{1} << 38);
+              p.a.outer_batch_stride = std::uint64_t{1} << 61;
+            }),
+            "a.outer_batch_stride is 2305843009213693952: an outer batch of 4 does not fit 64 bits "
+            "of bytes");
   Problem empty = gemm(8, 16, 32);
   empty.outer_batch = 0;
   EXPECT_TRUE(resolved(empty).is_empty());

@@ -171,8 +171,17 @@ double cost(const Config& config, const Computation& computation, const TimingMo
             const ProductCost&) {
   if (!config.pack_a && !config.pack_b) return 0.0;
   const ResolvedProblem& seen = *computation.whole();
-  const auto bytes = static_cast<double>(copied_bytes(seen.a, seen.a_count()) +
-                                         copied_bytes(seen.b, seen.b_count()));
+  const ResolvedProblem& asked = computation.asked();
+  // Half of what is read and written.
+  const auto moved = [&](const ResolvedMatrix& copy, const ResolvedMatrix& source,
+                         std::uint64_t count) {
+    const auto all = static_cast<double>(copied_bytes(copy, count));
+    return asked.converts(source) ? all * (source.element_bytes() + copy.element_bytes()) /
+                                        (2.0 * copy.element_bytes())
+                                  : all;
+  };
+  const double bytes =
+      moved(seen.a, asked.a, seen.a_count()) + moved(seen.b, asked.b, seen.b_count());
   if (!(bytes > 0.0)) return 0.0;
   const auto& chunks = computation.chunks();
   // Each chunk waits for its copy, and the next copy for it. Slices of K have no such chunks.
@@ -225,9 +234,12 @@ bool takes_given(const Config& config, const ResolvedProblem& problem) {
 
 double least_copy_time(const Config& config, const ResolvedProblem& problem,
                        const TimingModel& timing) {
-  const auto bytes = [](const ResolvedMatrix& matrix, bool packs, std::uint64_t count) {
+  const auto bytes = [&](const ResolvedMatrix& matrix, bool packs, std::uint64_t count) {
     if (!packs || matrix.is_packed()) return std::uint64_t{0};
-    return matrix.rows * matrix.cols * matrix.element_bytes() * matrices(matrix, count);
+    const std::uint64_t elements = matrix.rows * matrix.cols * matrices(matrix, count);
+    // Half of what is read and written.
+    const std::uint64_t both = matrix.element_bytes() + problem.input->bytes();
+    return elements * (problem.converts(matrix) ? both / 2 : matrix.element_bytes());
   };
   const std::uint64_t copied = bytes(problem.a, config.pack_a, problem.a_count()) +
                                bytes(problem.b, config.pack_b, problem.b_count());

@@ -92,7 +92,7 @@ bool is_used(const Shape& shape) noexcept {
          shape.accumulator == input->accumulator;
 }
 
-// True if A and B of unlike types may be multiplied in this type.
+// True if A and B of mixed types may be multiplied in this type.
 bool is_multiplied_as(DataType type) noexcept;
 
 // A contradiction of Problem::multiply_as, if it is set, with other fields.

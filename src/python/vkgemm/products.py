@@ -76,8 +76,9 @@ class Products(Held):
         The epilogue is computed in float32.  D is rounded once, to its type.  Integers and 8-bit
         floats saturate.  NaN becomes 0 in integers.
 
-        a: (M, K) or (batch, M, K).
-        b: (K, N), (batch, K, N) or a PackedMatrix.  One matrix serves the whole batch.
+        a: (M, K), (batch, M, K) or (outer, batch, M, K).
+        b: (K, N), (batch, K, N), (outer, batch, K, N) or a PackedMatrix.  One matrix serves the
+            whole batch.  In four dimensions a and b broadcast, as in np.matmul().
         row_scales, column_scales: float32 factors, (M,) or (batch, M), and (N,) or (batch, N).
         bias: (N,), (1, N) or (batch, 1, N) for the columns; (M, 1) or (batch, M, 1) for the rows.
             float16, bfloat16 or float32.
@@ -166,7 +167,7 @@ class Products(Held):
             l = alpha · (row_scale · column_scale · (A·B_l)) + bias_l,  r likewise
             D = clamp(steps(gate(l, r)))
 
-        a: (M, K) or (batch, M, K).
+        a: (M, K), (batch, M, K) or (outer, batch, M, K).
         gate: "swiglu" (silu(l) · r), "geglu_erf" (also "geglu") and "geglu_tanh" (l · gelu(r)),
             "reglu" (l · relu(r)), "glu" (l · sigmoid(r)) or "sigmoid_tanh" (sigmoid(l) · tanh(r)).
             Parameters may follow: "swiglu:limit=7:slope=1.702:offset=1" is the gate of gpt-oss.
