@@ -104,12 +104,12 @@ std::uint32_t kept_alignment(std::uint32_t alignment, std::uint64_t step) {
 // Contradictions between the dimensions, of a problem that is right with the inner one.
 MaybeError check_outer_batch(const Problem& problem) {
   if (is_empty(problem)) return std::nullopt;
+  const auto amax = amax_tensor(problem.epilogue);
   for (const OperandRow& row : operand_rows()) {
-    if (!row.exists(problem)) continue;
-    if (!row.is_written(problem) || row.matrix == nullptr) continue;
+    if (!row.exists(problem) || !row.is_written(problem) || row.matrix == nullptr) continue;
+    if (amax && row.id == tensor_row(*amax).id) continue;  // one number is for all
     const OperandShape shape = row.inner_shape(problem);
     if (shape.rows == 0 || shape.cols == 0) continue;
-    if (shape.count == 1 && problem.batch > 1) continue;  // one for all: StepOp::amax
     if (auto error = check_result(row, problem)) return error;
   }
   return std::nullopt;
@@ -150,7 +150,8 @@ Repeated repeated(const Problem& problem) {
   };
   const std::uint64_t all = multiplied(problem.batch, problem.outer_batch);
   const bool is_one = all <= largest_size && std::ranges::all_of(rows, merges);
-  const bool takes_outer = !is_one && !needs_inner(problem) && problem.outer_batch > problem.batch;
+  const bool larger = !needs_inner(problem) && problem.outer_batch > problem.batch;
+  const bool takes_outer = !is_one && (problem.batch == 1 || larger);
   Repeated out{.part = problem,
                .count = is_one        ? 1
                         : takes_outer ? problem.batch
@@ -168,7 +169,7 @@ Repeated repeated(const Problem& problem) {
     if (row.matrix == nullptr) continue;
     Matrix& matrix = out.part.*row.matrix;
     if (takes_outer) matrix.batch_stride = outer;
-    if (matrix.packing != Packing::plain) continue;
+    if (matrix.packing != Packing::plain || out.count == 1) continue;
     matrix.alignment =
         kept_alignment(matrix.alignment, out.steps[row.id] * row.inner_shape(problem).element());
   }

@@ -86,6 +86,11 @@ TEST_P(OuterBatch, IsOneBatchIfStridesPermit) {
   EXPECT_TRUE(passes(one, config()));
   one.b.outer_batch_stride = 0;
   EXPECT_EQ(parts(one), std::pair(std::uint64_t{1}, inner * outer));
+  Problem outer_only = product({5, 24, 40}, 1, outer);
+  outer_only.a.outer_batch_stride = 300;
+  outer_only.row_reduction = RowReduction{.op = RowOp::max};
+  outer_only.d.outer_batch_stride = 500;
+  EXPECT_EQ(parts(outer_only), std::pair(std::uint64_t{1}, outer));
   // Row values are contiguous over both: only the inner dimension is theirs.
   Problem rows = product({5, 24, 40});
   rows.b.batch_stride = 0;
@@ -161,6 +166,8 @@ TEST_P(OuterBatch, SumsColumnsAndFindsTheLargestMagnitude) {
   problem.epilogue.steps[0] = {.op = StepOp::sum_columns, .operand = StepOperand::t0};
   problem.epilogue.steps[1] = {.op = StepOp::amax, .operand = StepOperand::t1};
   problem.t0.type = problem.t1.type = DataType::f32;
+  EXPECT_TRUE(passes(problem, config()));
+  problem.batch = 1;
   EXPECT_TRUE(passes(problem, config()));
 }
 
