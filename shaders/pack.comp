@@ -1,4 +1,4 @@
-// Copies an operand to 16-bit elements, so that K is its outer direction, rows begin at multiples of 16 bytes,
+// Copies an operand to 16-bit elements. K is the copy's outer direction, rows begin at multiples of 16 bytes,
 // and zeros fill what was not there: src/kernels/parts/pack.hpp. A workgroup copies PACK_TILE ×
 // PACK_TILE elements; workgroup y is a matrix of the batch. A_COL_MAJOR: K is the outer direction
 // of the source, too.

@@ -77,7 +77,8 @@ struct Matrix {
 
   // A promise, which record() checks: the address bound to this operand is a multiple of this many
   // bytes. A power of two, at least the element's size. With 16, kernels use 16-byte loads if ld,
-  // batch_stride and the row length also allow it.
+  // batch_stride and the row length also allow it. An operand that loads convert
+  // (Problem::multiply_as) needs multiples of 8 elements.
   std::uint32_t alignment = 16;
 
   // All but plain: the caller packed it (Context::plan_pack()). C, D and aux must be plain.

@@ -361,7 +361,7 @@ struct FieldsOf<Problem> {
     visitor.number(Field{"batch", "--batch", "Number of products, or of packed matrices"}, x.batch,
                    y.batch);
     visitor.number(Field{"outer_batch", "--outer-batch",
-                         "A second dimension of the batch: so many times --batch products"},
+                         "A second dimension of the batch: outer batch times batch products"},
                    x.outer_batch, y.outer_batch);
     visitor.part(Field{"quantised_b", "--quantised-b"}, x.quantised_b, y.quantised_b);
     visitor.part(

@@ -55,8 +55,7 @@ struct OperandRow {
   Matrix Problem::*matrix = nullptr;
   Fingerprint Operands::*fingerprint = nullptr;  // of those that may be packed
   bool (*exists)(const Problem&) = nullptr;
-  // The shape at one outer batch index. Defined even if the problem doesn't have the
-  // operand.
+  // The shape at one outer batch index. Defined even if the problem doesn't have the operand.
   OperandShape (*inner_shape)(const Problem&) = nullptr;
   // The same for the problem that a kernel computes. is_touched: the kernel reads or writes it.
   // operand: the bytes; only if it is touched.

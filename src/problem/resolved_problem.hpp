@@ -39,8 +39,8 @@ struct ResolvedProblem {
   std::uint64_t k = 0;
   std::uint64_t batch = 1;
 
-  // The times that all of it is computed, with operands so many bytes apart: a batch's second
-  // dimension (resolve.hpp).
+  // The second dimension of a batch (resolve.hpp): how many times the problem is computed, and the
+  // bytes from an operand of one repetition to the next.
   std::uint64_t repeats = 1;
   PerOperand<std::uint64_t> repeat_steps = {};
 

@@ -71,7 +71,7 @@ class Estimate {
   // With all parts of the problem.
   double microseconds(std::uint32_t slices) const;
 
-  // A lower bound of estimates in so many slices, or more. CPUs have none.
+  // A lower bound of microseconds() with this number of slices or more. CPUs have none.
   double least(std::uint32_t slices) const;
 
   // False if there are more than fit the device at once, or than k-tiles.

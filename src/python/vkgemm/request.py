@@ -399,7 +399,8 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
             bias: Any = None, activation: str | None = None, c: Any = None,
             alpha: float = 1.0, beta: float | None = None, aux: bool = False, clamp: Any = None,
             zero_point: int = 0, steps: Any = None, out_dtype: Any = None, out: Any = None,
-            f32: str = "ieee", multiply_as: str | None = None, split_k: int | None = None, max_workspace_bytes: int | None = None,
+            f32: str = "ieee", multiply_as: str | None = None, split_k: int | None = None,
+            max_workspace_bytes: int | None = None,
             config: str | None = None, **arrays_of_steps: Any) -> Request:
     """What the arguments of Device's products ask for.  steps.named() names the arrays of steps."""
     builder = Builder(arrays, a, b, f32, multiply_as, config)
