@@ -64,6 +64,11 @@ ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem
     matrix.rows = rows;
     matrix.cols = cols;
   };
+  if (shape.converted == PackedOperands::none) {
+    for (ResolvedMatrix* operand : {&p.a, &p.b}) {
+      if (p.converts(*operand)) operand->type = p.input_type();
+    }
+  }
   const auto padded = [](const ResolvedMatrix& matrix, std::uint64_t size, std::uint64_t unit) {
     return matrix.is_packed() ? rounded_up(size, unit) : size;
   };

@@ -188,11 +188,12 @@ TEST_P(OuterBatch, TakesPackedOperands) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
             "outer_batch is 3: pack its matrices as one batch, of batch * outer_batch");
+  if (GetParam() != Path::khr) GTEST_SKIP() << "the order of packed operands is that of path khr";
   for (const auto& [batch, outer_batch] : {std::pair(inner, outer), std::pair(outer, inner)}) {
     Problem problem = product({24, 72, 96}, batch, outer_batch);
     problem.a.batch_stride = 0;
     if (context().packed_layout(inner_part(problem), PackedOperand::b)->bytes == 0)
-      GTEST_SKIP() << "nothing is packed on this path";
+      GTEST_SKIP() << "nothing is packed on this device";
     const TrialOptions options{.packs_b = true};
     const Result<Plan> plan = plan_on(GetParam(), planned(problem, options));
     ASSERT_TRUE(plan) << plan.error().message;

@@ -68,6 +68,9 @@ class UnlikeTypes : public EachPath {
     return out;
   }
 
+  static void expect_exact(const Config& config, const Types& types, Layout layout,
+                           const std::vector<double>& values);
+
   // The types that the path multiplies here.
   std::vector<Types> types_;
 };
@@ -122,14 +125,34 @@ TEST_P(UnlikeTypes, HaveTheBitsOfRoundedOperands) {
   }
 }
 
+// A column of values times 1, in every form.
+void UnlikeTypes::expect_exact(const Config& config, const Types& types, Layout layout,
+                               const std::vector<double>& values) {
+  Problem problem = product({values.size(), 8, 1}, types);
+  problem.a.layout = layout;
+  for (const Config& form : forms(config, problem)) {
+    Trial trial(problem, Fill::integers);
+    for (std::size_t i = 0; i < values.size(); ++i) trial.set(OperandId::a, i, 0, values[i]);
+    for (std::uint64_t j = 0; j < 8; ++j) trial.set(OperandId::b, 0, j, 1.0);
+    ASSERT_TRUE(trial.run(form));
+    EXPECT_TRUE(trial.is_exact());
+    Trial with_nan(problem, Fill::integers, {.poison = std::byte{0}});
+    with_nan.set(OperandId::a, 3, 0, nan);
+    ASSERT_TRUE(with_nan.run(form));
+    EXPECT_TRUE(std::isnan(with_nan.d(3, 5)));
+    EXPECT_FALSE(std::isnan(with_nan.d(2, 5)));
+  }
+}
+
 // Ties, the last numbers before infinity, infinities and NaN. The sum has one product.
 TEST_P(UnlikeTypes, RoundToNearestEven) {
   for (const Types& types : types_) {
     if (types.a != f32) continue;
     std::vector<double> values = {0.0, -0.0, infinity, -infinity, 1.0, -3.0};
     const int bits = types.multiply_as == f16 ? 11 : 8;
-    for (const double unit : {1.0, 0.25, 4096.0, 0x1p-10}) {
-      const double ulp = std::ldexp(unit, 1 - bits);
+    const double least_step = types.multiply_as == f16 ? 0x1p-24 : 0x1p-133;
+    for (const double unit : {1.0, 0.25, 4096.0, 0x1p-10, 0x1p-16, 0x1p-21}) {
+      const double ulp = std::max(std::ldexp(unit, 1 - bits), least_step);
       for (int i = 0; i < 8; ++i) {
         for (const double part : {0.0, 0.25, 0.5, 0.50390625, 0.75})
           values.push_back((i % 2 == 0 ? 1.0 : -1.0) * (unit + (i + part) * ulp));
@@ -138,20 +161,11 @@ TEST_P(UnlikeTypes, RoundToNearestEven) {
     const double largest = types.multiply_as == f16 ? 65504.0 : 0x1.fep127;
     const double step = std::ldexp(largest, -bits);
     for (const double part : {0.0, 0.25, 0.5, 0.75}) values.push_back(largest + part * step);
+    for (const double large : {0x1p17, 0x1p110, 0x1p115, 0x1.fffffep127}) values.push_back(-large);
+    values.resize((values.size() + 7) / 8 * 8, 0x1p-26);
     for (const Config& config : configs(types.multiply_as)) {
-      const Problem problem = product({values.size(), 8, 1}, types);
-      for (const Config& form : forms(config, problem)) {
-        Trial trial(problem, Fill::integers);
-        for (std::size_t i = 0; i < values.size(); ++i) trial.set(OperandId::a, i, 0, values[i]);
-        for (std::uint64_t j = 0; j < 8; ++j) trial.set(OperandId::b, 0, j, 1.0);
-        ASSERT_TRUE(trial.run(form));
-        EXPECT_TRUE(trial.is_exact());
-        Trial with_nan(problem, Fill::integers, {.poison = std::byte{0}});
-        with_nan.set(OperandId::a, 3, 0, nan);
-        ASSERT_TRUE(with_nan.run(form));
-        EXPECT_TRUE(std::isnan(with_nan.d(3, 5)));
-        EXPECT_FALSE(std::isnan(with_nan.d(2, 5)));
-      }
+      for (const Layout layout : {Layout::row_major, Layout::col_major})  // loaded as vectors
+        expect_exact(config, types, layout, values);
     }
   }
 }

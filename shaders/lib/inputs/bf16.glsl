@@ -9,6 +9,8 @@ const uint IN_TYPE = TYPE_BF16;
 #include "floats.glsl"
 #include "two_bytes.glsl"
 
+uint rounded_pair(vec2 v) { return bf16_pair(float_to_bf16(v.x), float_to_bf16(v.y)); }
+
 float group_element(uvec4 group, const uint e) { return unpack_BF16(group, e); }
 
 #define WORD bf16vec2

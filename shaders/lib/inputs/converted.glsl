@@ -5,20 +5,35 @@ const bool B_CONVERTED = CONVERTED_TO && B_TYPE != TYPE_NONE;
 const uint A_SIZE = !A_CONVERTED ? IN_SIZE : A_TYPE == TYPE_F32 ? 4 : 2;
 const uint B_SIZE = !B_CONVERTED ? IN_SIZE : B_TYPE == TYPE_F32 ? 4 : 2;
 
+// Half a group, rounded.
+uvec2 rounded4(const vec4 v) { return uvec2(rounded_pair(v.xy), rounded_pair(v.zw)); }
+
 // A group whose elements have a type in memory. Elements from `valid` on are those of the last valid one.
 uvec4 load_converted(uint64_t at, const uint type, const bool vector, uint valid) {
     uvec4 data = uvec4(0);
-    [[unroll]] for (uint first = 0; first < GROUP; first += 4) {
-        const uint from = vector ? first : min(first, valid - 1);
-        const vec4 v = load4(at + from * type_size(type), type, vector, valid - from);
-        [[unroll]] for (uint e = 0; e < 4; ++e)
-            data[(first + e) / WORD_ELEMENTS] |= rounded_bits(v[e])
-                                                 << ((first + e) % WORD_ELEMENTS * 8 * IN_BYTES);
+    [[unroll]] for (uint h = 0; h < 2; ++h) {
+        const uint from = vector ? 4 * h : min(4 * h, valid - 1);
+        const uvec2 words = rounded4(load4(at + from * type_size(type), type, vector, valid - from));
+        data[2 * h] = words.x;
+        data[2 * h + 1] = words.y;
     }
     return data;
 }
 
+// The same of a group that was loaded as it lies in memory. `rest`: the second half of eight f32.
+uvec4 converted_group(const uvec4 data, const uvec4 rest, const uint type) {
+    if (type == TYPE_F32)
+        return uvec4(rounded4(uintBitsToFloat(data)), rounded4(uintBitsToFloat(rest)));
+    uvec4 group;
+    [[unroll]] for (uint w = 0; w < 4; ++w) {
+        const uint pair = data[w];
+        group[w] = rounded_pair(type == TYPE_F16 ? unpackHalf2x16(pair)
+                                                 : uintBitsToFloat(uvec2(pair << 16, pair & 0xffff0000u)));
+    }
+    return group;
+}
+
 // One element, rounded.
 float load_converted1(uint64_t at, const uint type) {
-    return float(group_element(uvec4(rounded_bits(load1(at, type)), 0, 0, 0), 0));
+    return float(group_element(uvec4(rounded_pair(vec2(load1(at, type), 0.0)), 0, 0, 0), 0));
 }

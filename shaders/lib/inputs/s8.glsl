@@ -8,6 +8,7 @@ const uint IN_TYPE = TYPE_S8;
 const uint IN_BYTES = 1;
 const bool CONVERTED_TO = false;
 uint load_bits(uint64_t at) { return uint(U8(at).x); }
+uint rounded_pair(vec2 v) { return floatBitsToUint(v.x); }
 
 int unpack_S8(uvec4 group, const uint e) {
     return bitfieldExtract(int(group[e / 4]), int(e % 4 * 8), 8);

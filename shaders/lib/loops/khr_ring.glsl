@@ -26,6 +26,7 @@ void store_group(const uint i, const uint low, const uint high) {
 }
 
 void stage_store(const uint low, const uint high) {
+    [[unroll]] for (uint i = 0; i < LOADS; ++i) convert_stage_group(i);
     [[unroll]] for (uint i = 0; i < LOADS; ++i)
         if (EVEN_LOADS || has_group(i)) store_group(i, low, high);
 }

@@ -3,6 +3,7 @@
 // which writes one group of stage_data to shared memory, and multiply(inout Acc), which multiplies
 // the k-tile that stands there.
 void stage_store() {
+    [[unroll]] for (uint i = 0; i < LOADS; ++i) convert_stage_group(i);
     if (EVEN_LOADS) {
         [[unroll]] for (uint i = 0; i < LOADS; ++i) store_group(i);
     } else {

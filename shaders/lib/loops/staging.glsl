@@ -29,6 +29,7 @@ const uint LOADS = A_LOADS + B_LOADS;
 uint64_t stage_address[LOADS];
 uint stage_valid[LOADS];  // elements of the group inside M or N; only for element-wise loads
 uvec4 stage_data[LOADS];
+uvec4 stage_rest[LOADS];  // the second halves of groups of f32 that are converted
 
 // A group of a quantised B is eight codes of a column. Its address is that of the matrix; the column
 // stands in stage_valid.
@@ -39,6 +40,10 @@ bool is_quantised(const uint i) { return QUANTISED && !is_a(i); }
 bool k_inner(const uint i) { return is_a(i) ? A_K_INNER : B_K_INNER; }
 uint element_size(const uint i) { return is_a(i) ? A_SIZE : B_SIZE; }
 bool vector_loads(const uint i) { return (is_a(i) ? A_VECTOR : B_VECTOR) != 0; }
+// Groups that are converted when they are stored: before that, their conversion would wait for the load. They stand in
+// registers as they lie in memory.
+bool converts(const uint i) { return (is_a(i) ? A_CONVERTED : B_CONVERTED) && vector_loads(i); }
+uint type_of(const uint i) { return is_a(i) ? A_TYPE : B_TYPE; }
 bool padded(const uint i) { return (is_a(i) ? A_PADDED : B_PADDED) != 0; }
 
 // Groups need not divide over the workgroup: then the last turn has invocations without one.
@@ -127,11 +132,33 @@ void stage_advance(const uint i) {
     stage_address[i] += TILE_K * lines * element_size(i);
 }
 
-// A group of elements, of which the first `valid` exist.
-uvec4 load_stage_group(const uint i, uint64_t at, uint valid) {
-    if (is_a(i) ? A_CONVERTED : B_CONVERTED)
-        return load_converted(at, is_a(i) ? A_TYPE : B_TYPE, vector_loads(i), valid);
-    return vector_loads(i) ? U32x4(at).x : load_elements(at, valid);
+// Loads a group of elements, of which the first `valid` exist.
+void load_stage_group(const uint i, uint64_t at, uint valid) {
+    if (vector_loads(i)) {
+        stage_data[i] = U32x4(at).x;
+        if (converts(i) && type_of(i) == TYPE_F32) stage_rest[i] = U32x4(at + 16).x;
+    } else if (is_a(i) ? A_CONVERTED : B_CONVERTED) {
+        stage_data[i] = load_converted(at, type_of(i), false, valid);
+    } else {
+        stage_data[i] = load_elements(at, valid);
+    }
+}
+
+// Keeps the first elements of a loaded group. The others become zero.
+void keep_stage_elements(const uint i, uint count) {
+    if (converts(i) && type_of(i) == TYPE_F32) {
+        [[unroll]] for (uint e = 0; e < 4; ++e) {
+            if (e >= count) stage_data[i][e] = 0;
+            if (4 + e >= count) stage_rest[i][e] = 0;
+        }
+    } else {
+        stage_data[i] = keep_elements(stage_data[i], count);
+    }
+}
+
+// A loop calls this before it stores a group.
+void convert_stage_group(const uint i) {
+    if (converts(i)) stage_data[i] = converted_group(stage_data[i], stage_rest[i], type_of(i));
 }
 
 // Loads the next k-tile, which lies within K as a whole.
@@ -142,7 +169,7 @@ void stage_load() {
             stage_data[i] =
                 quantised_group(stage_address[i], stage_k + group_column(i), stage_valid[i]);
         else
-            stage_data[i] = load_stage_group(i, stage_address[i], valid);
+            load_stage_group(i, stage_address[i], valid);
         stage_advance(i);
     }
     stage_k += TILE_K;
@@ -156,11 +183,11 @@ void stage_load_tail(const Tile t, uint depth) {
         const uint left = k < depth ? depth - k : 0;  // of K, in the direction of K
         const uint64_t at = left != 0 ? stage_address[i] : (is_a(i) ? t.a : t.b);
         const uint valid = left == 0 ? 1 : k_inner(i) ? min(GROUP, left) : stage_valid[i];
-        uvec4 data;
         if (is_quantised(i))
-            data = quantised_group(stage_address[i], left != 0 ? stage_k + k : 0, stage_valid[i]);
+            stage_data[i] =
+                quantised_group(stage_address[i], left != 0 ? stage_k + k : 0, stage_valid[i]);
         else
-            data = load_stage_group(i, at, valid);
-        stage_data[i] = keep_elements(data, k_inner(i) ? left : left == 0 ? 0 : GROUP);
+            load_stage_group(i, at, valid);
+        keep_stage_elements(i, k_inner(i) ? left : left == 0 ? 0 : GROUP);
     }
 }
