@@ -9,7 +9,7 @@ void main() {
     const Tile tile = dense_tile();
     Acc acc;
     acc_clear(acc);
-    mma_tile(acc, tile);
+    multiply_tile(acc, tile);
     store_tile(acc, tile);
     store_amax(tile);
 }

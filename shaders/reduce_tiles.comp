@@ -136,7 +136,7 @@ void main() {
     uint id = first_tile() + gl_WorkGroupID.x, batch = first_batch() + gl_WorkGroupID.y;
     if (stage == ROW_STAGE_PANEL) {
         const uint ticket = next_ticket(), tiles = tile_count();
-        if (ticket >= tiles * p.batch) return;
+        if (ticket >= tiles * (SUM_BATCH != 0 ? 1 : p.batch)) return;
         id = ticket % tiles;
         batch = ticket / tiles;
     }
@@ -147,7 +147,7 @@ void main() {
 
     Acc acc;
     acc_clear(acc);
-    mma_tile(acc, tile);
+    multiply_tile(acc, tile);
     Values values;
     ColumnSums sums;
     begin_column_sums(sums);

@@ -202,6 +202,13 @@ struct Problem {
   // matrices at o * outer_batch_stride + i * batch_stride. Scales per matrix and row_values are
   // contiguous, those of (o, i) at o * batch + i. 1 with a grouping.
   std::uint64_t outer_batch = 1;
+  // True: the products of `batch` are added up, in the order of i, before the epilogue
+  // ("batch-reduce GEMM"). D has one matrix for each outer batch index:
+  //   D(o) = epilogue(alpha * Σ_i A(o, i)·B(o, i))
+  // So has everything else but A and B, whose batch_stride must not be set. The error is that of a
+  // product with K = batch * k. A batch of 0 is an empty sum. Not with a grouping, packed operands,
+  // codes, or more than one slice of K.
+  bool sum_batch = false;
   Matrix a = {};
   Matrix b = {};
   Matrix c = {};  // used if epilogue.beta != 0

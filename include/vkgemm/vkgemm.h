@@ -672,7 +672,10 @@ typedef struct VkgemmProblem {
   // types, as Problem::multiply_as in vkgemm/problem.hpp describes. Default any: A and B have one
   // type.
   VkgemmDataType multiply_as;
-  uint32_t reserved;
+
+  // True: the products of `batch` are added up before the epilogue, as Problem::sum_batch in
+  // vkgemm/problem.hpp describes. Default false.
+  VkBool32 sum_batch;
 
   // A second dimension of the batch: product (o, i) uses the matrices at o * outer_batch_stride + i
   // * batch_stride. Scales per matrix and row_values are contiguous, those of (o, i) at o * batch +

@@ -242,7 +242,8 @@
     X(97, EPILOGUE_FUNCTION, 0)    /* the function that steps call; it marks the one that gives way: steps.glsl */ \
     /* The types of A and B in memory, if loads convert them: converted.glsl. The source's, if a kernel packs. */ \
     X(98, A_TYPE, TYPE_NONE) \
-    X(99, B_TYPE, TYPE_NONE)
+    X(99, B_TYPE, TYPE_NONE) \
+    X(100, SUM_BATCH, 0)    /* the products of a batch are added up: multiply_tile() */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -7,7 +7,9 @@
 //                               arrays sized by specialization constants can be neither returned nor
 //                               an initialiser in glslang)
 //   acc_clear(inout Acc)
-//   mma_tile(inout Acc, Tile)   Acc, cleared, = A[tile rows, k_begin…k_end) · B[k_begin…k_end, tile columns)
+//   mma_tile(inout Acc, Tile)   Acc += A[tile rows, k_begin…k_end) · B[k_begin…k_end, tile columns)
+//   multiply_tile(inout Acc, Tile)
+//                               the same of all matrices that are added up
 //   store_tile(Acc, Tile)       D and aux through the epilogue, inside the matrix only; with split-K
 //                               partial results
 // Either may be called again in the same workgroup only after a barrier().
@@ -70,6 +72,21 @@
 #include "epilogue/tile_x4.glsl"
 
 #include "main_loop.glsl"
+
+#ifdef TAKES_FRAGMENTS
+#define multiply_tile mma_tile
+#else
+// The product of a tile, or the sum of a batch's: one matrix after the other.
+void multiply_tile(inout Acc acc, Tile t) {
+    for (uint i = 0;;) {
+        mma_tile(acc, t);
+        if (SUM_BATCH == 0 || ++i == p.batch) break;
+        barrier();
+        t.a += p.a_batch;
+        t.b += p.b_batch;
+    }
+}
+#endif
 
 #ifndef OWN_STORE_TILE
 #include "epilogue/column_sums.glsl"

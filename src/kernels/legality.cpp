@@ -112,6 +112,17 @@ bool check_input(const Case& s) {
          s.refuse([&] { return why_not_multiplied(loop, *p.input, s.caps); });
 }
 
+// Sums over a batch: the kernels add the products of whole matrices, as they lie in memory.
+bool check_sum(const Case& s) {
+  const ResolvedProblem& p = *s.problem;
+  if (p.summed == 1) return true;
+  if (s.config.slices > 1)
+    return s.refuse("slices is ", s.config.slices, ": with sum_batch it must be 1");
+  if (p.a.is_packed() || p.b.is_packed())
+    return s.refuse("pack is not none: with sum_batch A and B are loaded as they are");
+  return true;
+}
+
 // Results and operands of the epilogue in 8 bits.
 bool check_bytes(const Case& s) {
   if (s.caps.int8_arithmetic) return true;
@@ -187,8 +198,8 @@ bool check_grid(const Case& s) {
 }
 
 bool check_product(const Case& s) {
-  return check_input(s) && descriptor(s.config).check(s) && check_registers(s) && check_limits(s) &&
-         check_grid(s) && check_verdicts(s);
+  return check_input(s) && check_sum(s) && descriptor(s.config).check(s) && check_registers(s) &&
+         check_limits(s) && check_grid(s) && check_verdicts(s);
 }
 
 // The checks of a configuration with legal ranges, without which they are not safe.

@@ -49,6 +49,7 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
   };
   constants.set(SPEC_A_TYPE, converted_type(p.a));
   constants.set(SPEC_B_TYPE, converted_type(p.b));
+  constants.set(SPEC_SUM_BATCH, p.summed > 1);
   // Element by element loads are slow and long: unrolled they only take longer to compile.
   const bool vectors = a_vector != 0 && b_vector != 0;
   const std::uint32_t unroll = vectors && loop.unroll_k != nullptr ? loop.unroll_k(c) : 1;
@@ -89,7 +90,7 @@ GemmParams make_params(const ResolvedProblem& p) {
   out.m = narrow(p.m);
   out.n = narrow(p.n);
   out.k = narrow(p.k);
-  out.batch = narrow(p.batch);
+  out.batch = narrow(p.summed > 1 ? p.summed : p.batch);
   set_strides(out, p);
   if (p.gated && (p.b.halves_apart || p.gated->b != GatedB::separate)) {
     out.b_right = p.right_offset() * p.b.element_bytes();

@@ -113,7 +113,8 @@ double EpilogueOracle::clamp(double x) const {
 
 void EpilogueOracle::bound(Expected& expected, double product_size, double magnitude, double scales,
                            double size) const {
-  const double k = static_cast<double>(problem_.k);
+  const double summed = problem_.sum_batch ? static_cast<double>(problem_.batch) : 1.0;
+  const double k = static_cast<double>(problem_.k) * summed;
   const double alpha = std::fabs(static_cast<double>(epilogue_.alpha));
   if (!is_element(problem_.d.type)) return;  // sums of integers are exact
   // The accumulation, which is one rounding if it is exact, and two of factors; then four roundings

@@ -99,7 +99,7 @@ namespace {
 std::vector<GroupProduct> outer_products(const Problem& problem) {
   std::vector<GroupProduct> products;
   for (std::uint64_t o = 0; o < problem.outer_batch; ++o) {
-    GroupProduct product{.problem = inner_part(problem), .number = o * problem.batch};
+    GroupProduct product{.problem = inner_part(problem), .number = o * result_count(problem)};
     for (const OperandRow& row : operand_rows()) {
       if (!row.exists(problem)) continue;
       const OperandShape shape = row.shape(problem);

@@ -85,7 +85,7 @@ void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& row
                    std::uint32_t threads, const Work& work) {
   const std::uint64_t row_tiles = (rows.size() + kTile - 1) / kTile;
   const std::uint64_t col_tiles = (problem.n + kTile - 1) / kTile;
-  const std::uint64_t tiles = problem.batch * row_tiles * col_tiles;
+  const std::uint64_t tiles = result_count(problem) * row_tiles * col_tiles;
   std::atomic<std::uint64_t> next{0};
   const auto loop = [&](std::uint64_t thread) {
     const auto packed = std::make_unique_for_overwrite<Packed>();
@@ -118,14 +118,14 @@ void for_each_row(const Problem& problem, const Views& views, const HostOperands
   const EpilogueOracle oracle(problem, views, operands);
   // Few rows at a time: as many threads as there are then have work, and all their columns fit.
   const std::uint64_t at_once =
-      std::clamp<std::uint64_t>(problem.batch * rows.size() / threads, 1, 8);
+      std::clamp<std::uint64_t>(result_count(problem) * rows.size() / threads, 1, 8);
   const std::uint64_t row_blocks = (rows.size() + at_once - 1) / at_once;
   std::atomic<std::uint64_t> next{0};
   on_threads(threads, [&](std::uint64_t thread) {
     const auto packed = std::make_unique_for_overwrite<Packed>();
     const auto sums = std::make_unique_for_overwrite<Sums>();
     std::vector<ExpectedRow> expected(at_once);
-    for (std::uint64_t t = next++; t < problem.batch * row_blocks; t = next++) {
+    for (std::uint64_t t = next++; t < result_count(problem) * row_blocks; t = next++) {
       TileOfD tile;
       tile.batch = t / row_blocks;
       const std::uint64_t first_row = t % row_blocks * at_once;
@@ -156,7 +156,7 @@ void for_each_row(const Problem& problem, const Views& views, const HostOperands
 
 std::uint32_t thread_count(std::uint32_t wanted, const Problem& problem) {
   // Small problems, of which the tests have thousands, aren't worth a thread.
-  if (problem.m * problem.n * problem.batch <= kTile * kTile) return 1;
+  if (problem.m * problem.n * result_count(problem) <= kTile * kTile) return 1;
   return wanted != 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
 }
 
@@ -275,7 +275,7 @@ void visit_column_sums(const Problem& problem, const Views& views, const HostOpe
   on_threads(threads, [&](std::uint64_t thread) {
     const auto packed = std::make_unique_for_overwrite<Packed>();
     const auto sums = std::make_unique_for_overwrite<Sums[]>(2);
-    for (std::uint64_t t = next++; t < problem.batch * columns.size(); t = next++) {
+    for (std::uint64_t t = next++; t < result_count(problem) * columns.size(); t = next++) {
       TileOfD tile;
       tile.batch = t / columns.size();
       tile.first_col = columns[t % columns.size()] * kTile;

@@ -97,22 +97,26 @@ void multiply_tile(const Problem& problem, const Views& views, const HostOperand
     const std::uint64_t j = tile.first_col + line;
     columns[line] = separate ? j : product_column(problem, half, j);
   }
-  for (std::uint64_t k0 = 0; k0 < problem.k; k0 += kDepth) {
-    const std::uint64_t depth = std::min(kDepth, problem.k - k0);
-    pack<kRows>(packed.a, operands[OperandId::a], views[OperandId::a].type,
-                rounding(problem, OperandId::a), tile.row_count, depth,
-                !views[OperandId::a].row_major, [&](std::uint64_t line, std::uint64_t k) {
-                  return views[OperandId::a].index(tile.batch, tile.rows[line], k0 + k);
-                });
-    pack<kCols>(packed.b, b, views[OperandId::b].type, rounding(problem, OperandId::b),
-                tile.col_count, depth, views[OperandId::b].row_major,
-                [&](std::uint64_t line, std::uint64_t k) {
-                  return views[OperandId::b].index(tile.batch, k0 + k, columns[line]);
-                });
-    for (std::uint64_t j = 0; j < tile.col_count; j += kCols) {
-      for (std::uint64_t i = 0; i < tile.row_count; i += kRows) {
-        multiply_panels(packed.a + i * kDepth, packed.b + j * kDepth, depth,
-                        sums.dot + i * kTile + j, sums.magnitude + i * kTile + j);
+  const std::uint64_t first = problem.sum_batch ? 0 : tile.batch;
+  const std::uint64_t last = problem.sum_batch ? problem.batch : tile.batch + 1;
+  for (std::uint64_t matrix = first; matrix < last; ++matrix) {
+    for (std::uint64_t k0 = 0; k0 < problem.k; k0 += kDepth) {
+      const std::uint64_t depth = std::min(kDepth, problem.k - k0);
+      pack<kRows>(packed.a, operands[OperandId::a], views[OperandId::a].type,
+                  rounding(problem, OperandId::a), tile.row_count, depth,
+                  !views[OperandId::a].row_major, [&](std::uint64_t line, std::uint64_t k) {
+                    return views[OperandId::a].index(matrix, tile.rows[line], k0 + k);
+                  });
+      pack<kCols>(packed.b, b, views[OperandId::b].type, rounding(problem, OperandId::b),
+                  tile.col_count, depth, views[OperandId::b].row_major,
+                  [&](std::uint64_t line, std::uint64_t k) {
+                    return views[OperandId::b].index(matrix, k0 + k, columns[line]);
+                  });
+      for (std::uint64_t j = 0; j < tile.col_count; j += kCols) {
+        for (std::uint64_t i = 0; i < tile.row_count; i += kRows) {
+          multiply_panels(packed.a + i * kDepth, packed.b + j * kDepth, depth,
+                          sums.dot + i * kTile + j, sums.magnitude + i * kTile + j);
+        }
       }
     }
   }

@@ -82,6 +82,7 @@ class PartCheck {
   void part(const Field&, const auto&, const auto&) {}
   void enumerator(const Field&, const auto&, const auto&) {}
   void number(const Field&, const auto&, const auto&) {}
+  void boolean(const Field&, const auto&, const auto&) {}
 
   MaybeError take() { return std::move(error_); }
 

@@ -363,6 +363,9 @@ struct FieldsOf<Problem> {
     visitor.number(Field{"outer_batch", "--outer-batch",
                          "A second dimension of the batch: outer batch times batch products"},
                    x.outer_batch, y.outer_batch);
+    visitor.boolean(Field{"sum_batch", "--sum-batch",
+                          "Add the products of --batch up: D has one matrix for all of them"},
+                    x.sum_batch, y.sum_batch);
     visitor.part(Field{"quantised_b", "--quantised-b"}, x.quantised_b, y.quantised_b);
     visitor.part(
         Field{"gated", "--gated",

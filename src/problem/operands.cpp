@@ -107,7 +107,7 @@ Operand vector_operand(const OperandShape& shape) {
 template <auto exists, auto shape>
 constexpr OperandRow vector_row(OperandRow row) {
   row.exists = [](const Problem& p) { return exists(p); };
-  row.inner_shape = [](const Problem& p) { return shape(p); };
+  row.shape_of = [](const Problem& p) { return shape(p); };
   row.is_touched = [](const ResolvedProblem& p) { return exists(p); };
   row.operand = [](const ResolvedProblem& p) { return vector_operand(shape(p)); };
   return row;
@@ -123,7 +123,7 @@ constexpr OperandRow prepared_row(OperandId id, std::string_view name, DeviceSpa
           .address = address,
           .twin = id,
           .exists = [](const Problem&) { return false; },
-          .inner_shape = [](const Problem&) { return OperandShape{}; },
+          .shape_of = [](const Problem&) { return OperandShape{}; },
           .is_touched = [](const ResolvedProblem&) { return false; },
           .operand = [](const ResolvedProblem&) { return Operand{}; }};
 }
@@ -208,7 +208,7 @@ constexpr OperandRow row_of_tensor(OperandId id, DeviceSpan Operands::*span, con
           .written_by = [](const Problem& p) { return is_written(p.epilogue, tensor); },
           .matrix = tensor_matrices[tensor],
           .exists = [](const Problem& p) { return has_tensor(p.epilogue, tensor); },
-          .inner_shape = [](const Problem& p) { return tensor_shape(p, tensor); },
+          .shape_of = [](const Problem& p) { return tensor_shape(p, tensor); },
           .is_touched = [](const ResolvedProblem& p) { return has_tensor(p.epilogue, tensor); },
           .operand = [](const ResolvedProblem& p) { return tensor_operand(p, tensor); },
           .option = option,
@@ -225,7 +225,7 @@ constexpr OperandRow rows[] = {
      .matrix = &Problem::a,
      .fingerprint = &Operands::a_fingerprint,
      .exists = [](const Problem&) { return true; },
-     .inner_shape =
+     .shape_of =
          [](const Problem& p) {
            return OperandShape{p.a, p.m, p.k, p.batch};
          },
@@ -241,7 +241,7 @@ constexpr OperandRow rows[] = {
      .matrix = &Problem::b,
      .fingerprint = &Operands::b_fingerprint,
      .exists = [](const Problem&) { return true; },
-     .inner_shape = b_shape,
+     .shape_of = b_shape,
      .is_touched = [](const ResolvedProblem& p) { return p.k != 0; },
      .operand = b_operand,
      .option = "--b",
@@ -254,7 +254,7 @@ constexpr OperandRow rows[] = {
      .matrix = &Problem::b,
      .fingerprint = &Operands::b_right_fingerprint,
      .exists = [](const Problem& p) { return p.gated && p.gated->b == GatedB::separate; },
-     .inner_shape = b_shape,
+     .shape_of = b_shape,
      .is_touched =
          [](const ResolvedProblem& p) { return p.k != 0 && p.is_gated(GatedB::separate); },
      .operand =
@@ -273,7 +273,7 @@ constexpr OperandRow rows[] = {
      .twin = OperandId::c,
      .matrix = &Problem::c,
      .exists = [](const Problem& p) { return p.epilogue.beta != 0.0f; },
-     .inner_shape = result_shape<&Problem::c>,
+     .shape_of = result_shape<&Problem::c>,
      .is_touched = [](const ResolvedProblem& p) { return p.has_c(); },
      .operand = result_operand<&ResolvedProblem::c>,
      .option = "--c",
@@ -290,7 +290,7 @@ constexpr OperandRow rows[] = {
          [](const Problem& p) {
            return !p.row_reduction || !is_scalar(p.row_reduction->op) || p.row_reduction->store_d;
          },
-     .inner_shape = result_shape<&Problem::d>,
+     .shape_of = result_shape<&Problem::d>,
      .is_touched = [](const ResolvedProblem& p) { return p.has_d(); },
      .operand = result_operand<&ResolvedProblem::d>,
      .option = "--out,--d",
@@ -332,7 +332,7 @@ constexpr OperandRow rows[] = {
      .written = true,
      .matrix = &Problem::aux,
      .exists = [](const Problem& p) { return p.epilogue.aux; },
-     .inner_shape = result_shape<&Problem::aux>,
+     .shape_of = result_shape<&Problem::aux>,
      .is_touched = [](const ResolvedProblem& p) { return p.has_aux(); },
      .operand = result_operand<&ResolvedProblem::aux>,
      .option = "--aux",
@@ -432,22 +432,35 @@ TensorShape tensor_shape_of(const Problem& problem, OperandId id) {
 
 }  // namespace
 
+Problem one_sum(const Problem& problem) {
+  Problem out = problem;
+  out.batch = 1;
+  out.sum_batch = false;
+  return out;
+}
+
+OperandShape OperandRow::inner_shape(const Problem& problem) const {
+  const bool is_summed = problem.sum_batch && !is_multiplied();
+  return shape_of(is_summed ? one_sum(problem) : problem);
+}
+
 std::uint64_t OperandRow::outer_stride(const Problem& problem) const {
   if (id == OperandId::bias && problem.epilogue.bias_outer_batch_stride) {
     return *problem.epilogue.bias_outer_batch_stride;
   }
   const OperandShape one = inner_shape(problem);
-  if (matrix == nullptr) return problem.batch * one.batch_stride();
+  const std::uint64_t batch = problem.sum_batch && !is_multiplied() ? 1 : problem.batch;
+  if (matrix == nullptr) return batch * one.batch_stride();
   const Matrix& given = problem.*matrix;
   if (given.outer_batch_stride) return *given.outer_batch_stride;
   if (given.packing != Packing::plain) {
     const std::uint64_t stride = given.batch_stride.value_or(1);
-    return stride == 0 ? 1 : problem.batch * stride;
+    return stride == 0 ? 1 : batch * stride;
   }
   // Vectors of steps are shared unless a stride says otherwise.
   const bool is_vector = is_tensor(id) && !has_elements(tensor_shape_of(problem, id));
   const std::uint64_t stride = one.batch_stride();
-  return stride == 0 && !is_vector ? one.lines() * one.ld() : problem.batch * stride;
+  return stride == 0 && !is_vector ? one.lines() * one.ld() : batch * stride;
 }
 
 OperandShape OperandRow::shape(const Problem& problem) const {
@@ -461,7 +474,7 @@ OperandShape OperandRow::shape(const Problem& problem) const {
 }
 
 bool is_empty(const Problem& p) noexcept {
-  return p.m == 0 || p.n == 0 || p.batch == 0 || p.outer_batch == 0 ||
+  return p.m == 0 || p.n == 0 || (p.batch == 0 && !p.sum_batch) || p.outer_batch == 0 ||
          (p.grouping && p.grouping->groups == 0);
 }
 

@@ -55,8 +55,9 @@ struct OperandRow {
   Matrix Problem::*matrix = nullptr;
   Fingerprint Operands::*fingerprint = nullptr;  // of those that may be packed
   bool (*exists)(const Problem&) = nullptr;
-  // The shape at one outer batch index. Defined even if the problem doesn't have the operand.
-  OperandShape (*inner_shape)(const Problem&) = nullptr;
+  // The shape at one outer batch index, without Problem::sum_batch. Defined even if the problem
+  // doesn't have the operand.
+  OperandShape (*shape_of)(const Problem&) = nullptr;
   // The same for the problem that a kernel computes. is_touched: the kernel reads or writes it.
   // operand: the bytes; only if it is touched.
   bool (*is_touched)(const ResolvedProblem&) = nullptr;
@@ -69,6 +70,11 @@ struct OperandRow {
   const char* help = "";
   const char* needs = "";
 
+  // A and B, of which a sum over the batch has many.
+  bool is_multiplied() const noexcept { return matrix == &Problem::a || matrix == &Problem::b; }
+
+  // The shape at one outer batch index.
+  OperandShape inner_shape(const Problem& problem) const;
   // The shape in all of the batch.
   OperandShape shape(const Problem& problem) const;
   // Elements from one outer batch index to the next; of a packed operand matrices.
@@ -92,6 +98,9 @@ inline const OperandRow& row_of(OperandId id) noexcept {
 inline const OperandRow& tensor_row(std::size_t tensor) noexcept {
   return operand_rows()[static_cast<std::size_t>(OperandId::t0) + tensor];
 }
+
+// The problem of all operands but A and B, if it sums its batch: a batch of one.
+Problem one_sum(const Problem& problem);
 
 // An operand that prepares others, as a plan reads or writes it.
 Operand prepared_operand(OperandId id, std::uint64_t bytes, std::uint64_t alignment, bool written);

@@ -22,6 +22,85 @@ std::uint64_t added(std::uint64_t a, std::uint64_t b) {
   return a > too_large - b ? too_large : a + b;
 }
 
+// Contradictions of a sum over the batch.
+MaybeError check_sum(const Problem& problem) {
+  const auto refuse = [](const auto&... why) {
+    return unsupported(concat(why..., " and sum_batch is true"));
+  };
+  if (problem.grouping) return refuse("grouping is set");
+  if (problem.quantised_b) return refuse("quantised_b is set");
+  if (problem.a.packing != Packing::plain) return refuse("a.packing is packed");
+  if (problem.b.packing != Packing::plain) return refuse("b.packing is packed");
+  if (problem.split_k.slices > 1) return refuse("split_k.slices is ", problem.split_k.slices);
+  for (const OperandRow& row : operand_rows()) {
+    if (row.matrix == nullptr || row.is_multiplied() || !row.exists(problem)) continue;
+    const auto stride = (problem.*row.matrix).batch_stride;
+    if (!stride) continue;
+    return invalid_argument(concat(row.name, ".batch_stride is ", *stride,
+                                   " and sum_batch is true: the batch has one ", row.name));
+  }
+  if (problem.epilogue.bias_batch_stride == 0) return std::nullopt;
+  return invalid_argument(concat("epilogue.bias_batch_stride is ",
+                                 problem.epilogue.bias_batch_stride,
+                                 " and sum_batch is true: the batch has one bias"));
+}
+
+// True if the matrices of an operand follow each other along K.
+bool extends_k(const OperandRow& row, const Problem& problem) {
+  const OperandShape shape = row.inner_shape(problem);
+  const bool k_in_lines = shape.row_major() == (row.id == OperandId::a);
+  if (k_in_lines) {
+    return shape.batch_stride() == problem.k && multiplied(problem.batch, problem.k) <= shape.ld();
+  }
+  return shape.batch_stride() == multiplied(problem.k, shape.ld());
+}
+
+// The same sum as one product with a longer K, if all of A and B permit it.
+std::optional<Problem> with_longer_k(const Problem& problem) {
+  const std::uint64_t k = multiplied(problem.batch, problem.k);
+  if (k > largest_size) return std::nullopt;
+  if (problem.batch > 1) {
+    for (const OperandRow& row : operand_rows()) {
+      if (row.exists(problem) && row.is_multiplied() && !extends_k(row, problem))
+        return std::nullopt;
+    }
+  }
+  Problem out = one_sum(problem);
+  out.k = k;
+  for (Matrix* const matrix : {&out.a, &out.b}) {
+    if (!matrix->outer_batch_stride && problem.outer_batch > 1) {
+      const OperandRow& row = row_of(matrix == &out.a ? OperandId::a : OperandId::b);
+      matrix->outer_batch_stride = row.outer_stride(problem);
+    }
+    matrix->batch_stride.reset();
+  }
+  return out;
+}
+
+// The problem at one outer batch index.
+Result<ResolvedProblem> resolve_inner(const Problem& problem) {
+  if (!problem.sum_batch) return resolve_one_batch(problem);
+  if (auto error = check_size("batch", problem.batch)) return *error;
+  Problem one = one_sum(problem);
+  for (Matrix* const matrix : {&one.a, &one.b}) matrix->batch_stride.reset();
+  Result<ResolvedProblem> out = resolve_one_batch(one);
+  if (!out) return out;
+  out->summed = problem.batch;
+  const auto resolve_all = [&](OperandId id, const OperandInfo& info) -> MaybeError {
+    const OperandShape shape = row_of(id).inner_shape(problem);
+    const auto all =
+        resolve_matrix(info, shape.matrix, shape.rows, shape.cols, problem.batch, !out->is_empty());
+    if (!all) return all.error();
+    ResolvedMatrix& matrix = (id == OperandId::a) != out->transposed ? out->a : out->b;
+    matrix.batch_stride = all->batch_stride;
+    matrix.bytes = all->bytes;
+    return std::nullopt;
+  };
+  if (auto error = resolve_all(OperandId::a, {"a", "M", "K"})) return *error;
+  if (auto error = resolve_all(OperandId::b, {"b", "K", "N"})) return *error;
+  return out;
+}
+
 // A problem with one dimension of the batch, and how often it is computed.
 struct Repeated {
   Problem part;
@@ -42,7 +121,7 @@ struct Dimension {
 // Matrices of a result, apart or side by side within the rows of a larger one.
 MaybeError check_result(const OperandRow& row, const Problem& problem) {
   const OperandShape shape = row.inner_shape(problem);
-  Dimension nearer{"batch_stride", problem.batch, shape.batch_stride()};
+  Dimension nearer{"batch_stride", problem.sum_batch ? 1 : problem.batch, shape.batch_stride()};
   Dimension farther{"outer_batch_stride", problem.outer_batch, row.outer_stride(problem)};
   if (nearer.count == 1) {
     nearer.stride = 0;
@@ -149,9 +228,10 @@ Repeated repeated(const Problem& problem) {
            row.outer_stride(problem) == multiplied(problem.batch, inner_stride(row, problem));
   };
   const std::uint64_t all = multiplied(problem.batch, problem.outer_batch);
-  const bool is_one = all <= largest_size && std::ranges::all_of(rows, merges);
+  const bool sums = problem.sum_batch;
+  const bool is_one = !sums && all <= largest_size && std::ranges::all_of(rows, merges);
   const bool larger = !needs_inner(problem) && problem.outer_batch > problem.batch;
-  const bool takes_outer = !is_one && (problem.batch == 1 || larger);
+  const bool takes_outer = !is_one && !sums && (problem.batch == 1 || larger);
   Repeated out{.part = problem,
                .count = is_one        ? 1
                         : takes_outer ? problem.batch
@@ -187,23 +267,30 @@ Problem inner_part(const Problem& problem) {
 }
 
 Result<ResolvedProblem> resolve(const Problem& problem) {
-  if (problem.outer_batch == 1) return resolve_one_batch(problem);
+  if (problem.sum_batch) {
+    if (auto error = check_sum(problem)) return *error;
+    const auto checked = resolve_inner(inner_part(problem));
+    if (!checked) return checked;
+    if (const auto longer = with_longer_k(problem)) return resolve(*longer);
+  }
+  if (problem.outer_batch == 1) return resolve_inner(problem);
   if (auto error = check_size("outer_batch", problem.outer_batch)) return *error;
   Problem inner = inner_part(problem);
   if (problem.outer_batch == 0) {
     inner.batch = 0;
-    return resolve_one_batch(inner);
+    inner.sum_batch = false;
+    return resolve_inner(inner);
   }
   if (problem.grouping) {
     if (auto error = check_parts(problem)) return *error;
   }
-  Result<ResolvedProblem> checked = resolve_one_batch(inner);
+  Result<ResolvedProblem> checked = resolve_inner(inner);
   if (!checked) return checked;
   if (auto error = check_steps(problem)) return *error;  // their outer strides
   if (auto error = check_outer_batch(problem)) return *error;
   if (auto error = check_reach(problem, *checked)) return *error;
   const Repeated parts = repeated(problem);
-  Result<ResolvedProblem> out = resolve_one_batch(parts.part);
+  Result<ResolvedProblem> out = resolve_inner(parts.part);
   if (!out || parts.count == 1) return out;
   out->repeats = parts.count;
   for (const OperandRow& row : operand_rows()) {

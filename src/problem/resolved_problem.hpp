@@ -44,6 +44,10 @@ struct ResolvedProblem {
   std::uint64_t repeats = 1;
   PerOperand<std::uint64_t> repeat_steps = {};
 
+  // Sums over a batch (Problem::sum_batch): the products that are added up. a.batch_stride and
+  // b.batch_stride lead from one to the next.
+  std::uint64_t summed = 1;
+
   // m and batch of the whole problem if this is a chunk; otherwise 0.
   std::uint64_t whole_m = 0;
   std::uint64_t whole_batch = 0;

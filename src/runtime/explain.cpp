@@ -431,6 +431,12 @@ std::string Plan::Impl::explain() const {
         p.repeats == 1 ? "one batch of " : concat("computed ", p.repeats, " times, in batches of "),
         p.batch, "\n");
   }
+  if (problem.sum_batch) {
+    text += concat("  the batch is added up: ",
+                   p.summed == 1 ? concat("one product of k ", p.k)
+                                 : std::string("matrix by matrix, in each tile"),
+                   "\n");
+  }
   if (p.is_empty()) {
     const char* const zero = problem.m == 0             ? "m"
                              : problem.n == 0           ? "n"

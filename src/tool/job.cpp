@@ -304,7 +304,8 @@ void JobOptions::add(CLI::App& app) {
 
 void JobOptions::add_problem(CLI::App& app) {
   app.option_defaults()->group("Generated operands");
-  tool::add(app, product, {"m", "n", "k", "batch", "outer_batch", "f32_arithmetic", "multiply_as"});
+  tool::add(app, product,
+            {"m", "n", "k", "batch", "outer_batch", "sum_batch", "f32_arithmetic", "multiply_as"});
   add_type(app, "--dtype", type, "Element type of A and B (default f16)", is_input);
   add_fill(app, fill);
   add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);

@@ -257,6 +257,7 @@ class AddFields {
   }
   // A flag inverts the default.
   void boolean(const Field& field, bool& value, bool&) {
+    if (!is_wanted(field)) return;
     const auto turn = [&value, other = !value](std::int64_t times) {
       if (times > 0) value = other;
     };

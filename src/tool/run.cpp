@@ -182,6 +182,7 @@ void print_problem(const Problem& p) {
   std::printf("problem        M %s, N %s, K %s", std::to_string(p.m).c_str(),
               std::to_string(p.n).c_str(), std::to_string(p.k).c_str());
   if (p.batch != 1) std::printf(", batch %s", std::to_string(p.batch).c_str());
+  if (p.sum_batch) std::printf(" (summed)");
   if (p.outer_batch != 1) {
     std::printf(", outer batch %s", std::to_string(p.outer_batch).c_str());
   }
@@ -275,9 +276,10 @@ bool report_verification(const oracle::VerifyOptions& options, const Problem& pr
       options.mode == oracle::Verify::full
           ? "full"
           : "sampled, " + std::to_string(std::min(options.sampled_rows, problem.m)) + " rows" +
-                (problem.grouping                          ? " of each group"
-                 : problem.batch * problem.outer_batch > 1 ? " of each matrix"
-                                                           : "");
+                (problem.grouping ? " of each group"
+                 : (problem.sum_batch ? 1 : problem.batch) * problem.outer_batch > 1
+                     ? " of each matrix"
+                     : "");
   std::printf("verification   %s: %s elements against double precision (%.1f s)\n", how.c_str(),
               std::to_string(report.checked).c_str(), seconds);
   std::printf("error          max %.3g, %.3g of the bound; relative (norm) %.3g\n",

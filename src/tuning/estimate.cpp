@@ -257,7 +257,7 @@ double estimate(const Estimate::Shape& s, std::uint32_t slices, const TimingMode
 ProblemFigures::ProblemFigures(const ResolvedProblem& problem, const TimingModel& timing)
     : m(static_cast<double>(problem.m)),
       n(static_cast<double>(problem.product_n())),
-      k(static_cast<double>(problem.typical_k())),
+      k(static_cast<double>(problem.typical_k() * problem.summed)),
       batch(static_cast<double>(problem.batch)),
       a_vectors(problem.a_allows_vectors()),
       b_vectors(problem.b_allows_vectors()) {

@@ -55,6 +55,7 @@ ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem
   p.m = shape.m;
   p.n = p.gated ? std::max<std::uint64_t>(shape.n / 2, 1) : shape.n;
   p.k = shape.k;
+  p.summed = 1;
   if (!p.is_grouped(GroupAlong::m)) p.batch = shape.count;
   if (p.grouping) {
     p.grouping->groups = static_cast<std::uint32_t>(std::min<std::uint64_t>(shape.count, 65535));

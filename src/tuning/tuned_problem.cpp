@@ -73,7 +73,7 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
   out.d_col_major = problem.d.layout == Layout::col_major;
   out.m = problem.typical_m();
   out.n = problem.product_n();
-  out.k = problem.typical_k();
+  out.k = problem.typical_k() * problem.summed;
   out.count = problem.grouping ? problem.grouping->groups : problem.batch * problem.repeats;
   return out;
 }

@@ -84,7 +84,7 @@ static void test_defaults(void) {
   EXPECT(problem.a == NULL && problem.epilogue == NULL);
   EXPECT(problem.t0 == NULL && problem.t1 == NULL && problem.t2 == NULL && problem.t3 == NULL);
   EXPECT(problem.f32_arithmetic == VKGEMM_F32_ARITHMETIC_IEEE);
-  EXPECT(problem.multiply_as == VKGEMM_DATA_TYPE_ANY && problem.reserved == 0);
+  EXPECT(problem.multiply_as == VKGEMM_DATA_TYPE_ANY && !problem.sum_batch);
   EXPECT(problem.outer_batch == 1);
   EXPECT(problem.max_workspace_bytes == 256u << 20 && problem.estimate_scale == 1.0);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
@@ -156,7 +156,7 @@ static void test_older_callers(void) {
   problem.struct_size = sizeof problem;
   problem.t0 = problem.t1 = problem.t2 = problem.t3 = NULL;
   problem.multiply_as = VKGEMM_DATA_TYPE_ANY;
-  problem.reserved = 0;
+  problem.sum_batch = VK_FALSE;
   problem.outer_batch = 1;
   EXPECT(strstr(text_of(&problem), "--multiply-as") == NULL);
   problem.outer_batch = 5;
@@ -251,7 +251,6 @@ static void test_impossible_structures(void) {
   REFUSED(epilogue.steps[0].operand, 0xFFFFFFFF,
           "epilogue.steps[0].operand is -1: no VkgemmStepOperand");
   REFUSED(problem.multiply_as, 9, "problem.multiply_as is 9: no VkgemmDataType");
-  REFUSED(problem.reserved, 1, "problem.reserved is 1: 0 is needed");
   REFUSED(problem.f32_arithmetic, 4, "problem.f32_arithmetic is 4: no VkgemmF32Arithmetic");
   EXPECT_SUCCESS(vkgemm_problem_command_line(&problem, NULL, &size, error));
   EXPECT(strcmp(message_of_error(), "") == 0);

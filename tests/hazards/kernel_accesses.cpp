@@ -170,6 +170,7 @@ std::uint64_t Kernel::code_bytes(std::uint64_t ld, std::uint64_t depth) const {
 }
 
 void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
+  if (constant(SPEC_SUM_BATCH) != 0) a = b = {0, p.batch};
   const std::uint64_t element = input_bytes(launch_.module);
   const std::uint64_t a_element = bytes_in_memory(SPEC_A_TYPE, element);
   const std::uint64_t b_element = bytes_in_memory(SPEC_B_TYPE, element);
@@ -392,11 +393,12 @@ void Kernel::reduce_tiles() {
   const std::uint32_t stage = shared ? p.gemm.slices & ROW_STAGE_MASK : ROW_STAGE_RESIDENT;
   const bool guarded = shared && (p.gemm.slices & ROW_STAGE_GUARDED) != 0;
   const bool panel = stage == ROW_STAGE_PANEL, statistics = stage == ROW_STAGE_STATISTICS;
-  const Batches batches = panel ? Batches{0, p.gemm.batch} : launched(p.gemm);
+  const std::uint32_t matrices = constant(SPEC_SUM_BATCH) != 0 ? 1 : p.gemm.batch;
+  const Batches batches = panel ? Batches{0, matrices} : launched(p.gemm);
   const Region states = row_states(p.gemm.partial, p.gemm.m, p.gemm.n, batches);
   const Region control = vector(
       p.control, (CONTROL_WORDS + divided_up(p.gemm.m, constant(SPEC_TILE_M)) *
-                                      divided_up(p.gemm.n, constant(SPEC_TILE_N)) * p.gemm.batch) *
+                                      divided_up(p.gemm.n, constant(SPEC_TILE_N)) * matrices) *
                      word_bytes);
   inputs(p.gemm, batches, batches);
   epilogue(p.gemm, batches, batches);

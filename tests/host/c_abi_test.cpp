@@ -53,7 +53,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [s1, s2] = SplitK{};
   [[maybe_unused]] const auto& [q1, q2, q3, q4, q5, q6] = Quantisation{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
-                                p16, p17, p18, p19, p20, p21, p22, p23, p24, p25] = Problem{};
+                                p16, p17, p18, p19, p20, p21, p22, p23, p24, p25, p26] = Problem{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
                                 o16, o17, o18, o19, o20, o21, o22, o23, o24, o25, o26] = Operands{};
   [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};

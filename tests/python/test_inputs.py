@@ -178,6 +178,26 @@ class TwoBatchDimensions(OnDevice):
             self.device.gemm(values((1, 3, 2, 5, 40)), values((40, 24)))
 
 
+class SumOfBatch(OnDevice):
+    """sum_batch: one matrix for all of a batch."""
+
+    def test_adds_products_up(self):
+        c, bias = values((5, 24)), values((24,))
+        for of_a, of_b in (((3,), (3,)), ((), (3,)), ((3,), ()), ((1,), (1,))):
+            with self.subTest(a=of_a, b=of_b):
+                a, b = values((*of_a, 5, 40)), values((*of_b, 40, 24))
+                total = (wide(a) @ wide(b)).sum(0)
+                assert_close(self.device.gemm(a, b, sum_batch=True), total)
+                d = self.device.gemm(a, b, sum_batch=True, c=c, bias=bias, activation="relu")
+                assert_close(d, np.maximum(total + wide(c) + wide(bias), 0))
+
+    def test_refusals(self):
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "a has 4, b has 2"):
+            self.device.gemm(values((3, 2, 5, 40)), values((40, 24)), sum_batch=True)
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "must have 3 dimensions"):
+            self.device.gemm(values((5, 40)), values((40, 24)), sum_batch=True)
+
+
 class F32Arithmetic(OnDevice):
     """f32 in 16-bit parts, or, on a device that has no matrix units for these, in f32."""
 

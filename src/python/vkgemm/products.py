@@ -65,7 +65,7 @@ class Products(Held):
              zero_point: int = 0,
              steps: list[tuple[Any, ...]] | None = None,
              out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-             f32: str = "ieee", multiply_as: str | None = None,
+             sum_batch: bool = False, f32: str = "ieee", multiply_as: str | None = None,
              split_k: int | None = None, max_workspace_bytes: int | None = None,
              config: str | None = None, bf16: bool = False) -> Any:
         """Multiply two matrices, and apply an epilogue to the product.
@@ -123,6 +123,8 @@ class Products(Held):
             int32, or float32 if they have an epilogue, scales, a gate or a row operation; int32
             permits none of these.
         out: an array for D, with any strides.
+        sum_batch: add the products of the batch up, before the epilogue: D is (M, N).  a or b has
+            three dimensions.
         f32: how float32 is multiplied.  "ieee" uses float32 arithmetic.  The others split an
             element into 16-bit parts for matrix units.  The products of "bf16x9" are exact.  The
             errors of the others are at most 2**-23 ("bf16x6") or 2**-21 ("f16x3") of the sum of

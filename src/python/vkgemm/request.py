@@ -152,7 +152,7 @@ class Builder:
                 raise ArgumentError(f"offsets[{index}] is {value}: {limit}")
             before = value
 
-    def shapes(self) -> None:
+    def shapes(self, sum_batch: bool) -> None:
         """M, N, K, batch or groups, and A and B themselves."""
         self.m, self.k = self.a.shape[-2:]
         rows, columns = self.b.shape[-2:]
@@ -168,13 +168,19 @@ class Builder:
             self._group_shapes()
             return
         self.lead: tuple[int, ...] = self._batch()
-        self.each = self.lead
         self.batch = self.lead
         self._read_a_and_b()
         if self.lead:
             self.parts["batch"] = self.lead[-1]
         if len(self.lead) == 2:
             self.parts["outer_batch"] = self.lead[0]
+        if sum_batch:
+            if len(self.lead) != 1:
+                raise ArgumentError(f"sum_batch is True: a or b must have 3 dimensions, the other "
+                                    f"one 2 or 3; a has {self.a.ndim}, b has {len(self.b.shape)}")
+            self.parts["sum_batch"] = True
+            self.lead = ()
+        self.each = self.lead
 
     def _batch(self) -> tuple[int, ...]:
         """The dimensions before those of matrices, to which A and B broadcast."""
@@ -399,8 +405,8 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
             bias: Any = None, activation: str | None = None, c: Any = None,
             alpha: float = 1.0, beta: float | None = None, aux: bool = False, clamp: Any = None,
             zero_point: int = 0, steps: Any = None, out_dtype: Any = None, out: Any = None,
-            f32: str = "ieee", multiply_as: str | None = None, split_k: int | None = None,
-            max_workspace_bytes: int | None = None,
+            sum_batch: bool = False, f32: str = "ieee", multiply_as: str | None = None,
+            split_k: int | None = None, max_workspace_bytes: int | None = None,
             config: str | None = None, **arrays_of_steps: Any) -> Request:
     """What the arguments of Device's products ask for.  steps.named() names the arrays of steps."""
     builder = Builder(arrays, a, b, f32, multiply_as, config)
@@ -408,7 +414,7 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
         builder.gated(gate, gated_b, b_right)
     if offsets is not None:
         builder.grouped(offsets, along)
-    builder.shapes()
+    builder.shapes(sum_batch)
     builder.epilogue(alpha=alpha, row_scales=row_scales, column_scales=column_scales, bias=bias,
                      c=c, beta=beta, activation=activation, aux=aux, clamp=clamp,
                      zero_point=zero_point)
