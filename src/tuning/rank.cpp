@@ -48,8 +48,8 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
       !problem.b.is_packed() && (problem.b.layout == Layout::col_major ||
                                  !problem.b.allows_vectors(problem.load_bytes_of(problem.b)));
   std::vector<Config> options;
-  if (is_cpu(caps) || problem.summed > 1 || problem.max_workspace_bytes == 0 || problem.k == 0 || problem.grouping ||
-      !problem.input->packed_in_rows) {
+  if (is_cpu(caps) || problem.summed > 1 || problem.max_workspace_bytes == 0 || problem.k == 0 ||
+      problem.grouping || !problem.input->packed_in_rows) {
     return options;
   }
   const double products = static_cast<double>(problem.m) *
