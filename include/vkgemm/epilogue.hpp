@@ -109,6 +109,9 @@ enum class StepOp : std::uint8_t {
 struct EpilogueFunction {
   std::string_view name;                      // in messages
   std::span<const std::uint32_t> spirv = {};  // a module with vkgemm_epilogue; copied
+  // For estimates: the function's time for an element, divided by that of one more matrix as C.
+  // Measure both on your device. At least 0.
+  double cost = 0.0;
 };
 
 // The operand of a step: EpilogueStep::number, or one of the problem's tensors.

@@ -191,8 +191,8 @@ struct SplitK {
 // silu and hard_swish of -Inf are NaN (-Inf · 0), as in PyTorch.
 //
 // Sizes: m, n, k, batch, outer_batch and every ld are at most 2^31 - 1; strides and addresses have
-// 64 bits. If M, N, batch, outer_batch or the number of groups is 0, the plan does nothing. If K is
-// 0, also of a group, then D = epilogue(beta * C).
+// 64 bits. If M, N, batch, outer_batch or the number of groups is 0, the plan does nothing,
+// but for a batch that is summed. If K is 0, also of a group, then D = epilogue(beta * C).
 struct Problem {
   std::uint64_t m = 0;
   std::uint64_t n = 0;
@@ -202,12 +202,13 @@ struct Problem {
   // matrices at o * outer_batch_stride + i * batch_stride. Scales per matrix and row_values are
   // contiguous, those of (o, i) at o * batch + i. 1 with a grouping.
   std::uint64_t outer_batch = 1;
-  // True: the products of `batch` are added up, in the order of i, before the epilogue
-  // ("batch-reduce GEMM"). D has one matrix for each outer batch index:
+  // True: the products of `batch` are added up, in a fixed order, before the epilogue
+  // ("batch-reduce GEMM"):
   //   D(o) = epilogue(alpha * Σ_i A(o, i)·B(o, i))
-  // So has everything else but A and B, whose batch_stride must not be set. The error is that of a
-  // product with K = batch * k. A batch of 0 is an empty sum. Not with a grouping, packed operands,
-  // codes, or more than one slice of K.
+  // A and B have `batch` matrices for each outer index. All other operands have one, and no
+  // batch_stride. The rounding error is that of a product with K = batch * k. A batch of 0 is an
+  // empty sum, as K = 0. Not supported: a grouping, packed operands, a quantised B. More than one
+  // slice of K is supported if matrices follow each other along K.
   bool sum_batch = false;
   Matrix a = {};
   Matrix b = {};

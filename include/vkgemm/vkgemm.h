@@ -1091,12 +1091,15 @@ VKGEMM_API VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context,
 // Adds a function for steps of epilogues, and returns its number for VkgemmEpilogue::function in
 // problems of this context. `name` stands in messages. `spirv` is a module of `words` 32-bit words
 // with the function vkgemm_epilogue; EpilogueFunction in vkgemm/epilogue.hpp has the rules. Both
-// are copied. Any thread. Errors:
-// - VKGEMM_ERROR_INVALID_ARGUMENT: the module has no function of the right name and type.
+// are copied. `cost`, for estimates: the function's time for an element, divided by that of one
+// more matrix as C; 0 if you don't know it. Any thread. Errors:
+// - VKGEMM_ERROR_INVALID_ARGUMENT: the module has no function of the right name and type, or cost
+//   is not a number of at least 0.
 // - VKGEMM_ERROR_UNSUPPORTED: the function needs what kernels do not have.
 VKGEMM_API VkgemmStatus vkgemm_context_add_function(const VkgemmContext* context, const char* name,
                                                     const uint32_t* spirv, size_t words,
-                                                    uint32_t* function, VkgemmError* error);
+                                                    double cost, uint32_t* function,
+                                                    VkgemmError* error);
 
 // How often workgroups gave up waiting for one another. The results are still correct. Later
 // recordings avoid the barrier, which may make them slower. Any thread.

@@ -9,10 +9,10 @@
 //   acc_clear(inout Acc)
 //   mma_tile(inout Acc, Tile)   Acc += A[tile rows, k_begin…k_end) · B[k_begin…k_end, tile columns)
 //   multiply_tile(inout Acc, Tile)
-//                               the same of all matrices that are added up
+//                               mma_tile of all matrices that are added up, with a barrier() between
 //   store_tile(Acc, Tile)       D and aux through the epilogue, inside the matrix only; with split-K
 //                               partial results
-// Either may be called again in the same workgroup only after a barrier().
+// Each of the last three may be called again in the same workgroup only after a barrier().
 //
 // A loop that defines OWN_STORE_TILE supplies store_tile itself, and serves no row reductions. For
 // all others store_tile.glsl does, from what follows.

@@ -30,18 +30,18 @@ VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context, VkgemmVerdict
 }
 
 VkgemmStatus vkgemm_context_add_function(const VkgemmContext* context, const char* name,
-                                         const uint32_t* spirv, size_t words, uint32_t* function,
-                                         VkgemmError* error) {
-  return call(
-      error,
-      {handle(context, "context"), pointer(name, "name"), pointer(spirv, "spirv"),
-       pointer(function, "function")},
-      [&]() -> MaybeFailure {
-        const auto added = context->context.add_function({.name = name, .spirv = {spirv, words}});
-        if (!added) return failure_of(added.error());
-        *function = *added;
-        return {};
-      });
+                                         const uint32_t* spirv, size_t words, double cost,
+                                         uint32_t* function, VkgemmError* error) {
+  return call(error,
+              {handle(context, "context"), pointer(name, "name"), pointer(spirv, "spirv"),
+               pointer(function, "function")},
+              [&]() -> MaybeFailure {
+                const auto added = context->context.add_function(
+                    {.name = name, .spirv = {spirv, words}, .cost = cost});
+                if (!added) return failure_of(added.error());
+                *function = *added;
+                return {};
+              });
 }
 
 VKGEMM_GET(vkgemm_context_barrier_aborts, const VkgemmContext*, context, uint32_t*, count,

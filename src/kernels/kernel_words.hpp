@@ -19,6 +19,7 @@ bool specialises_modules();
 struct LinkedFunction {
   std::string name;
   std::vector<std::uint32_t> words;
+  double cost = 0.0;  // EpilogueFunction::cost
 };
 
 // Returns the words of a module for these values of its specialization constants, by SpecId. The

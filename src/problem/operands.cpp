@@ -159,7 +159,7 @@ OperandShape b_shape(const Problem& p) {
 
 // Every row of D has all of B.
 Operand b_operand(const ResolvedProblem& p) {
-  Operand out = matrix_operand(p.b, p.b_count());
+  Operand out = matrix_operand(p.b, p.b_count() * p.summed);
   out.row_step = 0;
   return out;
 }
@@ -230,7 +230,8 @@ constexpr OperandRow rows[] = {
            return OperandShape{p.a, p.m, p.k, p.batch};
          },
      .is_touched = [](const ResolvedProblem& p) { return p.k != 0; },
-     .operand = [](const ResolvedProblem& p) { return matrix_operand(p.a, p.a_count()); },
+     .operand =
+         [](const ResolvedProblem& p) { return matrix_operand(p.a, p.a_count() * p.summed); },
      .option = "--a",
      .help = "A, M x K; or .vkp, as `vkgemm pack` writes it"},
     {.id = OperandId::b,

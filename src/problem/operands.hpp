@@ -70,7 +70,7 @@ struct OperandRow {
   const char* help = "";
   const char* needs = "";
 
-  // A and B, of which a sum over the batch has many.
+  // True for A and B. A sum over the batch has `batch` matrices of each.
   bool is_multiplied() const noexcept { return matrix == &Problem::a || matrix == &Problem::b; }
 
   // The shape at one outer batch index.

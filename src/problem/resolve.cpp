@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "problem/epilogue_steps.hpp"
 #include "problem/field_checks.hpp"
+#include "problem/inputs/input.hpp"
 #include "problem/operands.hpp"
 
 namespace vkgemm {
@@ -22,7 +23,7 @@ std::uint64_t added(std::uint64_t a, std::uint64_t b) {
   return a > too_large - b ? too_large : a + b;
 }
 
-// Contradictions of a sum over the batch.
+// Contradictions of a sum over the batch, of a problem whose enumerators are right.
 MaybeError check_sum(const Problem& problem) {
   const auto refuse = [](const auto&... why) {
     return unsupported(concat(why..., " and sum_batch is true"));
@@ -31,13 +32,19 @@ MaybeError check_sum(const Problem& problem) {
   if (problem.quantised_b) return refuse("quantised_b is set");
   if (problem.a.packing != Packing::plain) return refuse("a.packing is packed");
   if (problem.b.packing != Packing::plain) return refuse("b.packing is packed");
-  if (problem.split_k.slices > 1) return refuse("split_k.slices is ", problem.split_k.slices);
   for (const OperandRow& row : operand_rows()) {
     if (row.matrix == nullptr || row.is_multiplied() || !row.exists(problem)) continue;
     const auto stride = (problem.*row.matrix).batch_stride;
-    if (!stride) continue;
+    if (stride.value_or(0) == 0) continue;
     return invalid_argument(concat(row.name, ".batch_stride is ", *stride,
                                    " and sum_batch is true: the batch has one ", row.name));
+  }
+  if (const Input* const input = find_input(problem, problem.a); input && input->check) {
+    Problem longest = one_sum(problem);
+    longest.k = multiplied(problem.batch, problem.k);
+    if (const auto error = input->check(longest)) {
+      return Error{error->status, concat("sum_batch is true, and batch · ", error->message)};
+    }
   }
   if (problem.epilogue.bias_batch_stride == 0) return std::nullopt;
   return invalid_argument(concat("epilogue.bias_batch_stride is ",
@@ -59,7 +66,7 @@ bool extends_k(const OperandRow& row, const Problem& problem) {
 std::optional<Problem> with_longer_k(const Problem& problem) {
   const std::uint64_t k = multiplied(problem.batch, problem.k);
   if (k > largest_size) return std::nullopt;
-  if (problem.batch > 1) {
+  if (problem.batch > 1 && problem.k != 0) {
     for (const OperandRow& row : operand_rows()) {
       if (row.exists(problem) && row.is_multiplied() && !extends_k(row, problem))
         return std::nullopt;
@@ -268,10 +275,15 @@ Problem inner_part(const Problem& problem) {
 
 Result<ResolvedProblem> resolve(const Problem& problem) {
   if (problem.sum_batch) {
+    if (auto error = check_enumerators(problem)) return *error;
     if (auto error = check_sum(problem)) return *error;
     const auto checked = resolve_inner(inner_part(problem));
     if (!checked) return checked;
     if (const auto longer = with_longer_k(problem)) return resolve(*longer);
+    if (problem.split_k.slices > 1) {
+      return unsupported(concat("split_k.slices is ", problem.split_k.slices,
+                                " and sum_batch is true: only one long product has slices"));
+    }
   }
   if (problem.outer_batch == 1) return resolve_inner(problem);
   if (auto error = check_size("outer_batch", problem.outer_batch)) return *error;

@@ -48,6 +48,8 @@ struct ResolvedProblem {
   // b.batch_stride lead from one to the next.
   std::uint64_t summed = 1;
 
+  double function_cost = 0.0;  // EpilogueFunction::cost of the function that steps call
+
   // m and batch of the whole problem if this is a chunk; otherwise 0.
   std::uint64_t whole_m = 0;
   std::uint64_t whole_batch = 0;

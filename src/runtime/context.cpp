@@ -268,6 +268,7 @@ Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const
     if (device_lost()) return device_lost_error();
     Result<ResolvedProblem> resolved = resolve(problem);
     if (!resolved) return resolved.error();
+    if (auto error = impl_->set_function_cost(*resolved)) return *error;
     const auto tables = impl_->tables();
     if (auto error = tables->set_orders(*resolved, impl_->usable_caps())) return *error;
     std::vector<Candidate> candidates;

@@ -42,6 +42,8 @@ struct Context::Impl {
        std::vector<std::uint32_t> queue_families = {});
   ~Impl();
 
+  // An error if the context lacks the function.
+  MaybeError set_function_cost(ResolvedProblem& problem) const;
   Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                          const Config* config);
   Result<Plan> make_pack_plan(const std::shared_ptr<Impl>& self, const Problem& problem,

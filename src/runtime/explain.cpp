@@ -141,7 +141,7 @@ std::string describe_operands(const Plan::Impl& plan) {
     if (!allowed && has_vectors) {
       return describe_matrix(name, matrix, "element by element: groups begin anywhere in its rows");
     }
-    return describe_access(name, matrix, p.batch, load, loads(id));
+    return describe_access(name, matrix, std::max(p.batch, p.summed), load, loads(id));
   };
   const Config& c = plan.config;
   text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR,
@@ -438,11 +438,11 @@ std::string Plan::Impl::explain() const {
                    "\n");
   }
   if (p.is_empty()) {
-    const char* const zero = problem.m == 0             ? "m"
-                             : problem.n == 0           ? "n"
-                             : problem.batch == 0       ? "batch"
-                             : problem.outer_batch == 0 ? "outer_batch"
-                                                        : "grouping.groups";
+    const char* const zero = problem.m == 0                             ? "m"
+                             : problem.n == 0                           ? "n"
+                             : problem.batch == 0 && !problem.sum_batch ? "batch"
+                             : problem.outer_batch == 0                 ? "outer_batch"
+                                                                        : "grouping.groups";
     return text + concat("nothing to compute, because ", zero, " is 0: record() records nothing\n");
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -31,7 +32,12 @@ std::string with_name(const EpilogueFunction& function, std::string_view why) {
 
 Result<std::uint32_t> Functions::add(const EpilogueFunction& function) {
   if (function.name.empty()) return invalid_argument("function.name is empty");
-  LinkedFunction own{std::string(function.name), {function.spirv.begin(), function.spirv.end()}};
+  if (!(function.cost >= 0.0) || !std::isfinite(function.cost)) {
+    return invalid_argument(with_name(
+        function, concat("cost is ", function.cost, ": a number of at least 0 is needed")));
+  }
+  LinkedFunction own{
+      std::string(function.name), {function.spirv.begin(), function.spirv.end()}, function.cost};
   // A function that does not link is refused here, not when a plan needs it.
   const std::array<std::uint32_t, SPEC_COUNT> constants{};
   const auto linked = kernel_words(any_module(), constants, true, &own);

@@ -225,16 +225,24 @@ Error Context::Impl::nothing_is_legal(const ResolvedProblem& problem,
   return Error{Status::unsupported, std::move(message)};
 }
 
+MaybeError Context::Impl::set_function_cost(ResolvedProblem& problem) const {
+  const std::uint32_t number = problem.epilogue.function;
+  if (number == 0) return std::nullopt;
+  const LinkedFunction* const function = pipelines.functions_of_steps().find(number);
+  if (function == nullptr) {
+    return invalid_argument(concat("epilogue.function is ", number, ": the context has ",
+                                   pipelines.functions_of_steps().count(), " functions"));
+  }
+  problem.function_cost = function->cost;
+  return std::nullopt;
+}
+
 Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                                       const Config* config) {
   if (lost) return device_lost_error();
   Result<ResolvedProblem> resolved = resolve(problem);
   if (!resolved) return resolved.error();
-  const std::uint32_t function = problem.epilogue.function;
-  if (function != 0 && pipelines.functions_of_steps().find(function) == nullptr) {
-    return invalid_argument(concat("epilogue.function is ", function, ": the context has ",
-                                   pipelines.functions_of_steps().count(), " functions"));
-  }
+  if (auto error = set_function_cost(*resolved)) return *error;
   const auto wanted = [&](const DeviceCaps& known) {
     return wanted_kinds(*resolved, config, *tables(), known);
   };

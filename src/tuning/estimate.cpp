@@ -182,7 +182,8 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   }
   const auto at_once = descriptor(c).k_tiles_at_once;
   const double depth = c.tile_k * (at_once != nullptr ? at_once(c) : 1.0);
-  s.k_tiles = std::ceil(figures.k / depth);
+  const auto summed = static_cast<double>(problem.summed);
+  s.k_tiles = summed * std::ceil(figures.k / summed / depth);
   const double slower = (vectors ? 1.0 : cost.misaligned) *
                         factor(cost.single_products, problem, figures) *
                         (problem.a.is_packed() ? 1.0 : cost.a_in_rows);
@@ -271,11 +272,16 @@ ProblemFigures::ProblemFigures(const ResolvedProblem& problem, const TimingModel
     (is_stored(problem.epilogue, i) ? step_stores : step_loads) += 1.0;
   }
   result_matrices = 1.0 + (problem.has_c() ? 1.0 : 0.0) + (problem.has_aux() ? 1.0 : 0.0) +
-                    step_loads + step_stores;
+                    step_loads + step_stores + problem.function_cost;
   const double elements = problem.a.element_bytes() / kilobyte;
   const double bits_b = problem.b.element_bits();
-  const double operands =
-      k * (m * matrices(problem.a, problem) * elements + n * matrices_b * bits_b / 8.0 / kilobyte);
+  // Of a sum over a batch, k counts all matrices. One may serve all of them.
+  const auto read = [&](const ResolvedMatrix& operand) {
+    return problem.summed > 1 && operand.batch_stride == 0 ? k / static_cast<double>(problem.summed)
+                                                           : k;
+  };
+  const double operands = read(problem.a) * m * matrices(problem.a, problem) * elements +
+                          read(problem.b) * n * matrices_b * bits_b / 8.0 / kilobyte;
   memory = (operands + result_kilobytes(problem)) / timing.memory;
   results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
 }

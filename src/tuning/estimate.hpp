@@ -20,7 +20,7 @@ struct ProblemFigures {
   double groups_of_rows = 0.0;  // that hold anything; 0: rows are in no groups
   double step_loads = 0.0;      // matrices that steps read beside C, and store beside D and aux
   double step_stores = 0.0;
-  double result_matrices = 0.0;  // all of these
+  double result_matrices = 0.0;  // all of these, and what costs as much
   double memory = 0.0;           // microseconds for reading operands and writing results once
   double results = 0.0;          // microseconds for a slice's partial results
 };

@@ -40,14 +40,15 @@ double shape_distance(const TunedProblem& a, const TunedProblem& b) noexcept {
       a.packed != b.packed || a.family != b.family) {
     return std::numeric_limits<double>::infinity();
   }
-  // Rates of converted operands are near those of others, and were not measured.
-  constexpr double converted_otherwise = 0.05;
-  const double converted = a.converted != b.converted ? converted_otherwise : 0.0;
+  // Rates of converted operands and of sums are near those of others, and were not measured.
+  constexpr double otherwise = 0.05;
+  const double converted = a.converted != b.converted ? otherwise : 0.0;
+  const double summed = a.summed != b.summed ? otherwise : 0.0;
   const double m = doublings(a.m, b.m);
   const double n = doublings(a.n, b.n);
   const double k = doublings(a.k, b.k);
   const double count = doublings(a.count, b.count);
-  return std::sqrt(m * m + n * n + k * k + count * count + converted * converted);
+  return std::sqrt(m * m + n * n + k * k + count * count + converted * converted + summed * summed);
 }
 
 ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem& shape) {
@@ -65,11 +66,9 @@ ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem
     matrix.rows = rows;
     matrix.cols = cols;
   };
-  if (shape.converted == PackedOperands::none) {
-    for (ResolvedMatrix* operand : {&p.a, &p.b}) {
-      if (p.converts(*operand)) operand->type = p.input_type();
-    }
-  }
+  const auto converted_there = static_cast<unsigned>(shape.converted);
+  if ((converted_there & 1) == 0 && p.converts(p.a)) p.a.type = p.input_type();
+  if ((converted_there & 2) == 0 && p.converts(p.b)) p.b.type = p.input_type();
   const auto padded = [](const ResolvedMatrix& matrix, std::uint64_t size, std::uint64_t unit) {
     return matrix.is_packed() ? rounded_up(size, unit) : size;
   };

@@ -73,7 +73,8 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
   out.d_col_major = problem.d.layout == Layout::col_major;
   out.m = problem.typical_m();
   out.n = problem.product_n();
-  out.k = problem.typical_k() * problem.summed;
+  out.summed = problem.summed > 1;
+  out.k = checked_multiply(problem.typical_k(), problem.summed).value_or(largest_size);
   out.count = problem.grouping ? problem.grouping->groups : problem.batch * problem.repeats;
   return out;
 }

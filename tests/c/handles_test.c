@@ -56,7 +56,7 @@ void refuse_everywhere(void* bad, Kind kind) {
   NONE_OF(VERDICTS, vkgemm_verdicts_get(bad, 0, &verdict));
   NONE_OF(CONTEXT, vkgemm_context_caps(bad, &caps));
   NONE_OF(CONTEXT, vkgemm_context_verdicts(bad, &verdicts));
-  NONE_OF(CONTEXT, vkgemm_context_add_function(bad, "f", &count, 1, &count, error));
+  NONE_OF(CONTEXT, vkgemm_context_add_function(bad, "f", &count, 1, 0.0, &count, error));
   NONE_OF(CONTEXT, vkgemm_context_barrier_aborts(bad, &count));
   NONE_OF(CONTEXT, vkgemm_context_notify_device_lost(bad));
   NONE_OF(CONTEXT, vkgemm_context_device_lost(bad, &boolean));

@@ -250,6 +250,7 @@ static void test_impossible_structures(void) {
   REFUSED(epilogue.steps[7].activation, 15, "epilogue.steps[7].activation is 15: no Vkgemm");
   REFUSED(epilogue.steps[0].operand, 0xFFFFFFFF,
           "epilogue.steps[0].operand is -1: no VkgemmStepOperand");
+  REFUSED(problem.sum_batch, 2, "problem.sum_batch is 2: VK_FALSE or VK_TRUE is needed");
   REFUSED(problem.multiply_as, 9, "problem.multiply_as is 9: no VkgemmDataType");
   REFUSED(problem.f32_arithmetic, 4, "problem.f32_arithmetic is 4: no VkgemmF32Arithmetic");
   EXPECT_SUCCESS(vkgemm_problem_command_line(&problem, NULL, &size, error));

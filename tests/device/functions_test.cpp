@@ -193,6 +193,23 @@ TEST_P(Functions, DropOut) {
   EXPECT_NEAR(kept, 0.75 * 64 * 64, 150);
 }
 
+TEST(FunctionsOfContexts, CountInEstimates) {
+  Problem problem = gemm({256, 256, 64}, DataType::f32, DataType::f32);
+  problem.epilogue.steps[0] = call;
+  std::vector<double> estimates;
+  for (const double cost : {0.0, 1000.0}) {
+    const auto number = context().add_function({.name = "f", .spirv = vkgemm_place, .cost = cost});
+    ASSERT_TRUE(number);
+    problem.epilogue.function = *number;
+    const auto plan = context().plan(problem);
+    ASSERT_TRUE(plan) << plan.error().message;
+    if (!plan->estimated_ms()) GTEST_SKIP() << "there are no estimates";
+    estimates.push_back(*plan->estimated_ms());
+  }
+  if (on_cpu()) GTEST_SKIP() << "estimates for a CPU count products and stores";
+  EXPECT_GT(estimates[1], 2.0 * estimates[0]);
+}
+
 TEST(FunctionsOfContexts, AreRefusedByName) {
   const auto fails = [](const EpilogueFunction& function, const std::string& message) {
     const auto number = context().add_function(function);
@@ -201,6 +218,7 @@ TEST(FunctionsOfContexts, AreRefusedByName) {
   };
   fails({.name = "", .spirv = vkgemm_place}, "function.name is empty");
   fails({.name = "none"}, "function none: SPIR-V, word 0: there is no header");
+  fails({.name = "gift", .spirv = vkgemm_place, .cost = -1.0}, "function gift: cost is -1: ");
   std::vector<std::uint32_t> words(std::begin(vkgemm_place), std::end(vkgemm_place));
   words.resize(words.size() - 3);
   fails({.name = "cut", .spirv = words}, "function cut: ");

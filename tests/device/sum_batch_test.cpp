@@ -86,6 +86,20 @@ TEST_P(SumBatch, EveryLoopTypeAndLayout) {
   }
 }
 
+// Loads convert the elements of each matrix.
+TEST_P(SumBatch, ConvertsOperands) {
+  if (GetParam() == Path::nv) GTEST_SKIP() << "path nv converts in copies, which sums don't have";
+  for (const Config& form : small_configs(GetParam(), DataType::f16)) {
+    for (const std::uint64_t k : {40, 37}) {
+      Problem problem = sum({13, 24, k}, DataType::f32);
+      problem.multiply_as = DataType::f16;
+      EXPECT_TRUE(passes(problem, form)) << to_string(form);
+      problem.b.type = DataType::f16;
+      EXPECT_TRUE(passes(problem, form)) << to_string(form);
+    }
+  }
+}
+
 TEST_P(SumBatch, ComposesWithOtherParts) {
   const Problem base = sum({13, 24, 40});
   std::vector<Problem> problems;
@@ -110,7 +124,10 @@ TEST_P(SumBatch, ComposesWithOtherParts) {
     for (const std::uint64_t outer : {1, 2}) {
       problem.outer_batch = outer;
       if (!problem.row_reduction) {
+        const std::size_t before = computed_;
         EXPECT_TRUE(passes(problem, config()));
+        // Path nv neither stores in steps nor has halves apart.
+        if (GetParam() != Path::nv) EXPECT_GT(computed_, before);
         continue;
       }
       for (const RowStrategy rows : {RowStrategy::two_pass, RowStrategy::panel}) {

@@ -17,6 +17,7 @@
 #include "problem/resolve.hpp"
 #include "problem/tensor_places.hpp"
 #include "test_devices.hpp"
+#include "tuning/device_tables.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm {
@@ -319,6 +320,18 @@ TEST(EpilogueSteps, BoundsHoldForF32) {
     }
   }
   EXPECT_GT(predicted, 8000u);
+}
+
+TEST(EpilogueSteps, FunctionsCostWhatTheApplicationSays) {
+  const DeviceCaps caps = test::h200();
+  const DeviceTables tables(caps);
+  ResolvedProblem problem = test::resolved(test::gemm(3000, 3000, 512));
+  const double free = tables.best_estimate(problem, caps).value().cost;
+  problem.function_cost = 1.0;
+  const double as_matrix = tables.best_estimate(problem, caps).value().cost;
+  problem.function_cost = 20.0;
+  EXPECT_GT(as_matrix, free);
+  EXPECT_GT(tables.best_estimate(problem, caps).value().cost, as_matrix);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "problem/resolve.hpp"
 #include "test_devices.hpp"
 #include "tuning/device_tables.hpp"
+#include "tuning/nearest.hpp"
 
 namespace vkgemm {
 namespace {
@@ -42,6 +43,17 @@ TEST(SumBatch, RefusesWhatDoesNotGoWithIt) {
       {[](Problem& p) { p.quantised_b = Quantisation{}; },
        "quantised_b is set and sum_batch is true"},
       {[](Problem& p) { p.batch = std::uint64_t{1} << 32; }, "batch is 4294967296"},
+      {[](Problem& p) {
+         p.a.type = p.b.type = DataType::s8, p.d.type = DataType::s32;
+         p.k = 50000;
+         p.a.batch_stride = p.b.batch_stride = std::uint64_t{1} << 24;
+       },
+       "sum_batch is true, and batch · k is 150000 and a.type is s8: sums of at most 131071"},
+      {[](Problem& p) {
+         p.row_reduction = RowReduction{};
+         p.row_reduction->op = static_cast<RowOp>(99);
+       },
+       "row_reduction.op is 99"},
       {[](Problem& p) { p.a.batch_stride = std::uint64_t{1} << 63; }, "a.batch_stride is"},
   };
   for (const auto& [change, message] : cases) {
@@ -69,6 +81,53 @@ TEST(SumBatch, ReadsAllMatricesAndWritesOne) {
       EXPECT_EQ(row.shape(problem).bytes(), test::touched_bytes(resolved, row.id)) << row.name;
     }
   }
+}
+
+// A stride of 0 says what is there anyway.
+TEST(SumBatch, TakesStridesOfZero) {
+  Problem problem = sum();
+  problem.d.batch_stride = 0;
+  EXPECT_TRUE(resolve(problem));
+}
+
+// All matrices lie side by side in the lines of a larger one, and so does what is between them.
+TEST(SumBatch, KnowsTheBytesOfAllMatrices) {
+  Problem problem = sum();
+  problem.a.ld = 1024;
+  problem.a.batch_stride = 100;
+  for (const Operand& operand : operands_of(test::resolved(problem))) {
+    if (operand.id != OperandId::a) continue;
+    EXPECT_EQ(operand.line_bytes, (2u * 100 + 32) * 2);
+    EXPECT_EQ(operand.pitch, 1024u * 2);
+  }
+}
+
+TEST(SumBatch, IsEmptyIfKIs0) {
+  Problem problem = sum();
+  problem.k = 0;
+  EXPECT_EQ(test::resolved(problem).summed, 1u);
+}
+
+TEST(SumBatch, IsNotTimedWithAProductOfThatK) {
+  const TunedProblem summed = tuned_problem(test::resolved(sum()));
+  Problem longer = test::gemm(64, 96, 96);
+  EXPECT_EQ(summed.k, 96u);
+  EXPECT_GT(shape_distance(summed, tuned_problem(test::resolved(longer))), 0.0);
+}
+
+// Each matrix has k-tiles of its own.
+TEST(SumBatch, CountsKTilesOfEachMatrix) {
+  const DeviceCaps caps = test::h200();
+  const DeviceTables tables(caps);
+  const auto time = [&](std::uint64_t k, std::uint64_t batch) {
+    Problem problem = sum();
+    problem.m = problem.n = 4096;
+    problem.k = k;
+    problem.batch = batch;
+    problem.a.batch_stride = problem.b.batch_stride = std::uint64_t{1} << 20;
+    return tables.best_estimate(test::resolved(problem), caps).value().cost;
+  };
+  EXPECT_GT(time(1, 4096), 4.0 * time(64, 64));
 }
 
 TEST(SumBatch, IsALongerKIfBothOperandsPermitIt) {

@@ -7,17 +7,18 @@ const uint IN_TYPE = TYPE_F16;
 #include "floats.glsl"
 #include "two_bytes.glsl"
 
-// Rounds before it converts, so that the conversion is exact: drivers may round otherwise, or leave the way to f16 and
-// back out. A sum with 1.5 * 2^13 of an element's power of two, at least 2^-14, ends where f16 does.
+// Rounds before it converts, so that the conversion is exact: drivers may round otherwise, or take two conversions for
+// none. A sum with 1.5 · 2^13 of an element's power of two, at least 2^-14, ends where f16 does.
 uint rounded_pair(vec2 v) {
-    const uvec2 u = floatBitsToUint(v);
+    const uvec2 u = floatBitsToUint(v), magnitude = u & 0x7fffffffu;
     const uvec2 powers = clamp(u & 0x7f800000u, 0x38800000u, 0x47800000u);
     const vec2 large = uintBitsToFloat(powers + 0x06c00000u);
     precise const vec2 sum = v + large;
     precise const vec2 rounded = sum - large;
-    const uvec2 magnitude = floatBitsToUint(mix(abs(rounded), vec2(uintBitsToFloat(0x7f800000u)),
-                                                greaterThanEqual(abs(rounded), vec2(65536.0))));
-    return packFloat2x16(f16vec2(uintBitsToFloat(magnitude | (u & 0x80000000u))));
+    // From half a step beyond the largest number on: infinity, or a NaN, which these bits tell.
+    const uvec2 bits = mix(floatBitsToUint(abs(rounded)), max(magnitude, 0x7f800000u),
+                           greaterThanEqual(magnitude, uvec2(0x477ff000u)));
+    return packFloat2x16(f16vec2(uintBitsToFloat(bits | (u & 0x80000000u))));
 }
 
 float group_element(uvec4 group, const uint e) { return unpack_F16(group, e); }

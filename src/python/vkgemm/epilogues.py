@@ -36,9 +36,10 @@ class EpilogueFunction:
     EpilogueFunction('scaled')
     """
 
-    def __init__(self, name: str, spirv: bytes):
+    def __init__(self, name: str, spirv: bytes, cost: float = 0.0):
         self.name = name
         self._spirv = spirv
+        self._cost = cost
 
     def __repr__(self) -> str:
         return f"EpilogueFunction({self.name!r})"
@@ -49,7 +50,7 @@ class EpilogueFunction:
         if self not in numbers:
             words, number = ffi.from_buffer("uint32_t[]", self._spirv), ffi.new("uint32_t *")
             gpu.calls(lib.vkgemm_context_add_function, gpu.context, self.name.encode(), words,
-                      len(words), number)
+                      len(words), self._cost, number)
             numbers[self] = int(number[0])
         return numbers[self]
 
@@ -63,7 +64,7 @@ def _glslang() -> str:
     return program
 
 
-def epilogue(glsl: str, name: str = "epilogue") -> EpilogueFunction:
+def epilogue(glsl: str, name: str = "epilogue", cost: float = 0.0) -> EpilogueFunction:
     """Compile a function of GLSL for steps of an epilogue.
 
     glsl: an expression of these, or code with
@@ -76,6 +77,7 @@ def epilogue(glsl: str, name: str = "epilogue") -> EpilogueFunction:
         sigmoid() is there beside GLSL's functions.  Code may have functions and constants of its
         own.  It must not have global variables, nor access memory or other invocations.
     name: the function's name in messages.
+    cost: for estimates: its time for an element, divided by that of one more matrix as c.
 
     A step ("function", f, x0, …) has up to four arguments: numbers, and arrays as those of "add".
 
@@ -104,4 +106,4 @@ def epilogue(glsl: str, name: str = "epilogue") -> EpilogueFunction:
                      if line.startswith(at) and not line.endswith("compilation terminated ")]
             raise ArgumentError("glsl is wrong: " + ("; ".join(f"line {line}" for line in lines)
                                                      or done.stdout.strip()))
-        return EpilogueFunction(name, words.read_bytes())
+        return EpilogueFunction(name, words.read_bytes(), cost)

@@ -44,8 +44,9 @@ _SCHEMA = """(Tensor a, Tensor? b=None, str? packed_b=None, Tensor? b_right=None
     bool store_d=False, Tensor? row_scales=None, Tensor? column_scales=None, Tensor? bias=None,
     str? activation=None, Tensor? c=None, float alpha=1.0, float? beta=None, bool aux=False,
     float? clamp_min=None, float? clamp_max=None, int zero_point=0, str? steps=None, Tensor? t0=None,
-    Tensor? t1=None, Tensor? t2=None, Tensor? t3=None, ScalarType? out_dtype=None,
-    bool sum_batch=False, str f32="ieee", str? multiply_as=None, int? split_k=None, int? max_workspace_bytes=None, str? config=None) -> Tensor[]"""
+    Tensor? t1=None, Tensor? t2=None, Tensor? t3=None, ScalarType? out_dtype=None, str f32="ieee",
+    str? multiply_as=None, int? split_k=None, int? max_workspace_bytes=None, str? config=None,
+    bool sum_batch=False) -> Tensor[]"""
 
 # The operator's tensors of steps, which are JSON: named() of them, in its order.
 _TENSORS = ("t0", "t1", "t2", "t3")

@@ -165,6 +165,8 @@ class Builder:
         self.n = columns // 2 if self.b_is_pair else columns
         self.columns = 2 * self.n if self.gate is not None else self.n  # of bias and aux
         if self.offsets is not None:
+            if sum_batch:
+                raise ArgumentError("sum_batch is True: groups are not added up")
             self._group_shapes()
             return
         self.lead: tuple[int, ...] = self._batch()

@@ -416,15 +416,17 @@ impl Context {
     }
 
     /// Adds a function for steps of epilogues, and returns its number for [`Epilogue::function`].
-    /// `vkgemm/epilogue.hpp` has the rules for the SPIR-V.
+    /// `vkgemm/epilogue.hpp` has the rules for the SPIR-V. `cost`, for estimates: its time for an
+    /// element, divided by that of one more matrix as C; 0 if you don't know it.
     ///
     /// Errors: [`Status::ERROR_INVALID_ARGUMENT`] if it has no function of the right name and type,
     /// [`Status::ERROR_UNSUPPORTED`] if the function needs what kernels do not have.
-    pub fn add_function(&self, name: &str, spirv: &[u32]) -> Result<u32> {
+    pub fn add_function(&self, name: &str, spirv: &[u32], cost: f64) -> Result<u32> {
         let name = c_text("name", name)?;
         let (text, words, mut number) = (name.as_ptr(), spirv.as_ptr(), 0);
         call(|error| unsafe {
-            vkgemm_context_add_function(self.raw, text, words, spirv.len(), &mut number, error)
+            let size = spirv.len();
+            vkgemm_context_add_function(self.raw, text, words, size, cost, &mut number, error)
         })?;
         Ok(number)
     }
