@@ -277,7 +277,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (problem.sum_batch) {
     if (auto error = check_enumerators(problem)) return *error;
     if (auto error = check_sum(problem)) return *error;
-    const auto checked = resolve_inner(inner_part(problem));
+    Result<ResolvedProblem> checked = resolve_inner(inner_part(problem));
     if (!checked) return checked;
     if (const auto longer = with_longer_k(problem)) return resolve(*longer);
     if (problem.split_k.slices > 1) {

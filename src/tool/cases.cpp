@@ -110,7 +110,7 @@ std::string name_epilogue(const CaseOptions& options) {
   if (options.type_b) parts.push_back(concat("b:", to_string(*options.type_b)));
   if (options.type_d) parts.push_back(concat("d:", to_string(*options.type_d)));
   if (product.batch != 1) parts.push_back(concat("batch:", product.batch));
-  if (product.sum_batch) parts.push_back("sum_batch");
+  if (product.sum_batch) parts.emplace_back("sum_batch");
   if (product.outer_batch != 1) parts.push_back(concat("outer_batch:", product.outer_batch));
   if (product.split_k != SplitK{}) parts.push_back("split_k:" + text_of(product.split_k));
   if (product.max_dispatch_ms > 0.0) {
