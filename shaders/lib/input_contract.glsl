@@ -12,7 +12,7 @@
 //   load_bits(at)               the bits of one element
 //   rounded_bits(float)         the bits of a float: rounded to nearest even, a NaN quiet
 //   CONVERTED_TO                whether elements in memory may have another type: converted.glsl
-//   rounded_pair(vec2)          the bits of two floats, as rounded_bits, if they may
+//   rounded_pair(vec2)          the bits of two floats, rounded as by rounded_bits; used if CONVERTED_TO
 //   COMPUTES_IN_F16             defined if the direct loop computes values of codes in f16: codes.glsl
 // A type that has fragments also supplies:
 //   WORD                        the elements of a word, a vector

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "problem/convert.hpp"
+#include "problem/operands.hpp"
 #include "problem/resolve.hpp"
 
 namespace vkgemm::oracle {

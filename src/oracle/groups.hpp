@@ -64,11 +64,6 @@ struct GroupProduct {
   PerOperand<void*> of(const PerOperand<void*>& results) const;
 };
 
-// Matrices of D at one outer batch index.
-inline std::uint64_t result_count(const Problem& problem) noexcept {
-  return problem.sum_batch ? 1 : problem.batch;
-}
-
 // True if a problem is several products.
 inline bool has_products(const Problem& problem) noexcept {
   return problem.grouping || problem.outer_batch != 1;

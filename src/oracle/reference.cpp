@@ -18,6 +18,7 @@
 #include "problem/convert.hpp"
 #include "problem/data_type.hpp"
 #include "problem/epilogue_steps.hpp"
+#include "problem/operands.hpp"
 
 namespace vkgemm::oracle {
 namespace {

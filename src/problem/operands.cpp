@@ -450,7 +450,7 @@ std::uint64_t OperandRow::outer_stride(const Problem& problem) const {
     return *problem.epilogue.bias_outer_batch_stride;
   }
   const OperandShape one = inner_shape(problem);
-  const std::uint64_t batch = problem.sum_batch && !is_multiplied() ? 1 : problem.batch;
+  const std::uint64_t batch = is_multiplied() ? problem.batch : result_count(problem);
   if (matrix == nullptr) return batch * one.batch_stride();
   const Matrix& given = problem.*matrix;
   if (given.outer_batch_stride) return *given.outer_batch_stride;

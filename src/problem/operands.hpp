@@ -99,7 +99,12 @@ inline const OperandRow& tensor_row(std::size_t tensor) noexcept {
   return operand_rows()[static_cast<std::size_t>(OperandId::t0) + tensor];
 }
 
-// The problem of all operands but A and B, if it sums its batch: a batch of one.
+// Matrices of D, and of all operands but A and B, at one outer batch index.
+inline std::uint64_t result_count(const Problem& problem) noexcept {
+  return problem.sum_batch ? 1 : problem.batch;
+}
+
+// The problem of these operands: a batch of one in place of a sum.
 Problem one_sum(const Problem& problem);
 
 // An operand that prepares others, as a plan reads or writes it.

@@ -41,6 +41,7 @@ MaybeError check_sum(const Problem& problem) {
   }
   if (const Input* const input = find_input(problem, problem.a); input && input->check) {
     Problem longest = one_sum(problem);
+    if (auto error = input->check(longest)) return error;
     longest.k = multiplied(problem.batch, problem.k);
     if (const auto error = input->check(longest)) {
       return Error{error->status, concat("sum_batch is true, and batch · ", error->message)};
@@ -128,7 +129,7 @@ struct Dimension {
 // Matrices of a result, apart or side by side within the rows of a larger one.
 MaybeError check_result(const OperandRow& row, const Problem& problem) {
   const OperandShape shape = row.inner_shape(problem);
-  Dimension nearer{"batch_stride", problem.sum_batch ? 1 : problem.batch, shape.batch_stride()};
+  Dimension nearer{"batch_stride", result_count(problem), shape.batch_stride()};
   Dimension farther{"outer_batch_stride", problem.outer_batch, row.outer_stride(problem)};
   if (nearer.count == 1) {
     nearer.stride = 0;
@@ -284,8 +285,9 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
       return unsupported(concat("split_k.slices is ", problem.split_k.slices,
                                 " and sum_batch is true: only one long product has slices"));
     }
+    if (problem.outer_batch == 1) return checked;
   }
-  if (problem.outer_batch == 1) return resolve_inner(problem);
+  if (problem.outer_batch == 1) return resolve_one_batch(problem);
   if (auto error = check_size("outer_batch", problem.outer_batch)) return *error;
   Problem inner = inner_part(problem);
   if (problem.outer_batch == 0) {

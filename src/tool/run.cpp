@@ -12,6 +12,7 @@
 #include "oracle/groups.hpp"
 #include "oracle/quantised.hpp"
 #include "oracle/reference.hpp"
+#include "problem/operands.hpp"
 #include "problem/resolve.hpp"
 #include "report/statistics.hpp"
 #include "tool/job.hpp"
@@ -276,10 +277,9 @@ bool report_verification(const oracle::VerifyOptions& options, const Problem& pr
       options.mode == oracle::Verify::full
           ? "full"
           : "sampled, " + std::to_string(std::min(options.sampled_rows, problem.m)) + " rows" +
-                (problem.grouping ? " of each group"
-                 : (problem.sum_batch ? 1 : problem.batch) * problem.outer_batch > 1
-                     ? " of each matrix"
-                     : "");
+                (problem.grouping                                  ? " of each group"
+                 : result_count(problem) * problem.outer_batch > 1 ? " of each matrix"
+                                                                   : "");
   std::printf("verification   %s: %s elements against double precision (%.1f s)\n", how.c_str(),
               std::to_string(report.checked).c_str(), seconds);
   std::printf("error          max %.3g, %.3g of the bound; relative (norm) %.3g\n",

@@ -275,7 +275,7 @@ ProblemFigures::ProblemFigures(const ResolvedProblem& problem, const TimingModel
                     step_loads + step_stores + problem.function_cost;
   const double elements = problem.a.element_bytes() / kilobyte;
   const double bits_b = problem.b.element_bits();
-  // Of a sum over a batch, k counts all matrices. One may serve all of them.
+  // k counts all matrices of a sum over a batch. An operand may have one matrix for all of them.
   const auto read = [&](const ResolvedMatrix& operand) {
     return problem.summed > 1 && operand.batch_stride == 0 ? k / static_cast<double>(problem.summed)
                                                            : k;

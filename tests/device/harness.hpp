@@ -125,6 +125,18 @@ inline std::string path_name(const testing::TestParamInfo<Path>& info) {
 #define VKGEMM_SKIP_IF(reason) \
   if (const std::string why = (reason); !why.empty()) GTEST_SKIP() << why
 
+// A suite whose tests leave out unsupported cases of a path. Each test must compute at least one.
+class EachPathCounted : public EachPath {
+ protected:
+  void SetUp() override { VKGEMM_SKIP_IF(why_skip(GetParam())); }
+  void TearDown() override {
+    if (IsSkipped() || HasFailure()) return;
+    EXPECT_GT(computed_, 0u) << "nothing was computed";
+  }
+
+  std::size_t computed_ = 0;
+};
+
 // `result` is an error of this status whose message contains every one of `parts`.
 template <class T>
 testing::AssertionResult fails_with(const Result<T>& result, Status status,

@@ -18,14 +18,8 @@ namespace {
 
 constexpr std::uint64_t inner = 2, outer = 3;
 
-class OuterBatch : public EachPath {
+class OuterBatch : public EachPathCounted {
  protected:
-  void SetUp() override { VKGEMM_SKIP_IF(why_skip(GetParam())); }
-  void TearDown() override {
-    if (IsSkipped() || HasFailure()) return;
-    EXPECT_GT(computed_, 0u) << "nothing was computed";
-  }
-
   DataType input() const { return inputs_of(GetParam()).front(); }
   Config config() const { return small_configs(GetParam(), input()).front(); }
   Problem product(Shape shape, std::uint64_t batch = inner,
@@ -44,8 +38,6 @@ class OuterBatch : public EachPath {
     ++computed_;
     return passes_gates(form, problem);
   }
-
-  std::size_t computed_ = 0;
 };
 VKGEMM_ON_EACH_PATH(OuterBatch);
 

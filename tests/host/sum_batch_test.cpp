@@ -1,6 +1,7 @@
 // Sums over a batch: what is refused, what becomes a longer K, and what reads their operands.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -50,6 +51,11 @@ TEST(SumBatch, RefusesWhatDoesNotGoWithIt) {
        },
        "sum_batch is true, and batch · k is 150000 and a.type is s8: sums of at most 131071"},
       {[](Problem& p) {
+         p.a.type = p.b.type = DataType::s8, p.d.type = DataType::s32;
+         p.epilogue.alpha = 2.0f;
+       },
+       "d.type is s32 and epilogue.alpha is 2"},
+      {[](Problem& p) {
          p.row_reduction = RowReduction{};
          p.row_reduction->op = static_cast<RowOp>(99);
        },
@@ -83,7 +89,7 @@ TEST(SumBatch, ReadsAllMatricesAndWritesOne) {
   }
 }
 
-// A stride of 0 says what is there anyway.
+// A stride of 0 is what other operands have.
 TEST(SumBatch, TakesStridesOfZero) {
   Problem problem = sum();
   problem.d.batch_stride = 0;
@@ -95,11 +101,11 @@ TEST(SumBatch, KnowsTheBytesOfAllMatrices) {
   Problem problem = sum();
   problem.a.ld = 1024;
   problem.a.batch_stride = 100;
-  for (const Operand& operand : operands_of(test::resolved(problem))) {
-    if (operand.id != OperandId::a) continue;
-    EXPECT_EQ(operand.line_bytes, (2u * 100 + 32) * 2);
-    EXPECT_EQ(operand.pitch, 1024u * 2);
-  }
+  const OperandList operands = operands_of(test::resolved(problem));
+  const auto a = std::ranges::find(operands, OperandId::a, &Operand::id);
+  ASSERT_NE(a, operands.end());
+  EXPECT_EQ(a->line_bytes, (2u * 100 + 32) * 2);
+  EXPECT_EQ(a->pitch, 1024u * 2);
 }
 
 TEST(SumBatch, IsEmptyIfKIs0) {

@@ -20,7 +20,7 @@ uvec4 load_converted(uint64_t at, const uint type, const bool vector, uint valid
     return data;
 }
 
-// The same of a group that was loaded as it lies in memory. `rest`: the second half of eight f32.
+// Converts a group that was loaded without a conversion. `rest`: the second half of eight f32.
 uvec4 converted_group(const uvec4 data, const uvec4 rest, const uint type) {
     if (type == TYPE_F32)
         return uvec4(rounded4(uintBitsToFloat(data)), rounded4(uintBitsToFloat(rest)));

@@ -7,15 +7,15 @@ const uint IN_TYPE = TYPE_F16;
 #include "floats.glsl"
 #include "two_bytes.glsl"
 
-// Rounds before it converts, so that the conversion is exact: drivers may round otherwise, or take two conversions for
-// none. A sum with 1.5 · 2^13 of an element's power of two, at least 2^-14, ends where f16 does.
+// Rounds in f32, so that the conversion is exact: a driver may round otherwise, or remove f32 → f16 → f32. Adding and
+// subtracting 1.5 · 2^13 times an element's power of two, at least 2^-14, rounds it to f16's precision.
 uint rounded_pair(vec2 v) {
     const uvec2 u = floatBitsToUint(v), magnitude = u & 0x7fffffffu;
     const uvec2 powers = clamp(u & 0x7f800000u, 0x38800000u, 0x47800000u);
     const vec2 large = uintBitsToFloat(powers + 0x06c00000u);
     precise const vec2 sum = v + large;
     precise const vec2 rounded = sum - large;
-    // From half a step beyond the largest number on: infinity, or a NaN, which these bits tell.
+    // Magnitudes from 65520 on become infinity. A NaN stays one.
     const uvec2 bits = mix(floatBitsToUint(abs(rounded)), max(magnitude, 0x7f800000u),
                            greaterThanEqual(magnitude, uvec2(0x477ff000u)));
     return packFloat2x16(f16vec2(uintBitsToFloat(bits | (u & 0x80000000u))));

@@ -40,8 +40,8 @@ bool is_quantised(const uint i) { return QUANTISED && !is_a(i); }
 bool k_inner(const uint i) { return is_a(i) ? A_K_INNER : B_K_INNER; }
 uint element_size(const uint i) { return is_a(i) ? A_SIZE : B_SIZE; }
 bool vector_loads(const uint i) { return (is_a(i) ? A_VECTOR : B_VECTOR) != 0; }
-// Groups that are converted when they are stored. A conversion when they are loaded would wait for the load.
-// stage_data and stage_rest have their bytes in memory.
+// True if a group is converted when it is stored: a conversion when it is loaded would wait for the load. Until then
+// stage_data and stage_rest hold its bytes.
 bool converts(const uint i) { return (is_a(i) ? A_CONVERTED : B_CONVERTED) && vector_loads(i); }
 uint type_of(const uint i) { return is_a(i) ? A_TYPE : B_TYPE; }
 bool padded(const uint i) { return (is_a(i) ? A_PADDED : B_PADDED) != 0; }
