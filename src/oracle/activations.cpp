@@ -61,6 +61,7 @@ double evaluate_derivative(Activation activation, double x, double number) {
     case Activation::relu:
       return x > 0.0 ? 1.0 : 0.0;
     case Activation::gelu_erf:
+      if (std::isinf(x)) return x > 0.0 ? 1.0 : 0.0;
       return 0.5 * (1.0 + std::erf(x * half_root)) + x * normal_density * std::exp(-0.5 * x * x);
     case Activation::gelu_tanh: {
       const double s = sigmoid(2.0 * argument_of_tanh(x));
