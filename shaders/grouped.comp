@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS GroupedParams
 #define IS_SLICE false
+#define HAS_ROW_INDEX
 #include "lib/contract.glsl"
 #include "lib/schedule/grouped.glsl"
 

@@ -36,6 +36,10 @@ void set_word(const uint part, const uint line, const uint word, const uint bits
 
 // Group i of a tile: its line and column there, and its elements.
 uvec2 group_place(const uint i) { return uvec2(i / GROUPS, i % GROUPS * SOURCE_GROUP); }
+// The row of the source that row `row` of A's copy holds: as in row_index.glsl.
+uint gathered_row(const uint row) {
+    return min(U32(p.row_index + uint64_t(row) * 4).x / GATHER, p.source_rows - 1);
+}
 uvec4 source_group(const PackTile t, const uvec2 at) {
     const uint line = at.x, column = at.y;
     const uvec2 mn =
@@ -43,7 +47,9 @@ uvec4 source_group(const PackTile t, const uvec2 at) {
     const uvec2 k = place_in_source(GROUPED_ALONG_K, t.first_k + (K_INNER ? column : line), p.depth);
     const uvec2 outer = K_INNER ? mn : k, inner = K_INNER ? k : mn;
     const bool exists = outer.x < outer.y && inner.x < inner.y;
-    return load_source(t, outer.x, inner.x, exists ? inner.y - inner.x : 0);
+    uint line_in_source = outer.x;
+    if (GATHER != 0 && exists) line_in_source = gathered_row(outer.x);
+    return load_source(t, line_in_source, inner.x, exists ? inner.y - inner.x : 0);
 }
 
 // SET_GROUP of whole elements: brings a group of the source to the tile.

@@ -11,7 +11,8 @@ void main() {
     const uint i = (first_tile() + gl_WorkGroupID.x) * LOCAL_SIZE + gl_LocalInvocationIndex;
     uint value = 0;
     // A CPU's driver loads the word also where nobody counts: then it is one that is there.
-    const uint64_t words = p.amax != 0 ? p.amax : CONTROL_WORD(CONTROL_DONE);
+    const uint64_t words =
+        p.amax != 0 ? p.amax : p.control != 0 ? CONTROL_WORD(CONTROL_DONE) : p.partial;
     const uint64_t aborts = p.aborts != 0 ? p.aborts : words;
     if (i == CONTROL_DONE && atomicLoad(SharedWord(aborts).x, RELAXED) != 0 && p.aborts != 0)
         value = POISONED;

@@ -20,7 +20,7 @@ struct Rows {
 
 Rows rows_of(const uint batch) {
     if (GROUPED != GROUPED_ALONG_M) return Rows(0, p.rows);
-    const uint begin = group_offset(batch), end = max(group_offset(batch + 1), begin);
+    const uint begin = group_begin(batch), end = max(group_end(batch), begin);
     return Rows(first_slot(batch), (end - begin + TILE_M - 1) / TILE_M);
 }
 

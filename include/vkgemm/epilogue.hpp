@@ -144,8 +144,8 @@ inline constexpr std::size_t most_tensors = 4;  // like most_steps
 // error (2.5 ULP), a function that of the device. Devices may flush subnormals.
 //
 // Derivatives at corners: relu'(0) = 0, leaky_relu'(0) = number, elu'(0) = number, abs'(0) = 0,
-// hard_swish'(-3) = 0, hard_swish'(3) = 1. Of ±infinity, gelu_erf' is 1 and 0, gelu_tanh' and silu'
-// are NaN.
+// hard_swish'(-3) = 0, hard_swish'(3) = 1. gelu_erf' of ±infinity is 1 and 0, that of gelu_tanh
+// and silu NaN.
 struct EpilogueStep {
   StepOp op = StepOp::none;
   Activation activation = Activation::none;  // of activate and derivative

@@ -52,11 +52,18 @@ enum class OffsetType : std::uint8_t { int32, int64 };
 // The direction that is divided into groups.
 enum class GroupAlong : std::uint8_t { m, k };
 
+// The numbers that say where groups begin and end.
+enum class GroupBounds : std::uint8_t {
+  offsets,           // groups + 1 offsets: group g is [offsets[g], offsets[g + 1])
+  sizes,             // Operands::group_sizes: groups follow each other from 0 on
+  starts_and_sizes,  // group g is [offsets[g], offsets[g] + group_sizes[g]): there may be gaps
+};
+
 // One matrix B for all groups, or one for each.
 enum class GroupedB : std::uint8_t { shared, per_group };
 
-// Many products in one, with sizes that only the device knows. Group g is
-// [offsets[g], offsets[g + 1]) of M or of K. Groups may have any size, 0 included, and follow each
+// Many products in one, with sizes that only the device knows. Group g is a range of M or of K:
+// enum GroupBounds. Groups may have any size, 0 included, and ascend. With offsets they follow each
 // other without padding. The first may begin after 0, and the last may end before the capacity,
 // which is the problem's m or k.
 //
@@ -74,19 +81,54 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // are one per group, batch_stride apart (not set: shared by all, but contiguous for sum_columns). A
 // tensor along M and a matrix have the rows of all groups. batch must be 1.
 //
-// The offsets are groups + 1 numbers in device memory (Operands::offsets), which vkgemm never reads
-// back. Bad offsets:
-// - vkgemm clamps negative offsets, and those beyond the capacity. A group that ends before it
-//   begins is empty. So no kernel accesses memory outside the operands.
-// - If offsets decrease, it is unspecified which group's result a row holds, or none.
+// Rows by index (mixture of experts), with groups along m. Operands::row_index has a u32 for each
+// of the m rows of the product. It says where the row comes from, where it goes, or both:
+// - a_rows is not 0: rows of A are gathered. A has a_rows rows, and row i of the product is row
+//   row_index[i] / a_terms of A. Epilogue::row_scales are of A's rows. A must be row-major.
+// - d_rows is not 0: rows of D are scattered. D has d_rows rows, and row i of the product is stored
+//   to row row_index[i] of D. Other rows of D are not written. If two rows have one index, it is
+//   unspecified which of them remains.
+// - d_rows is not 0, and d_terms > 1 or row_weights is true: rows of the product are added up. Row
+// r
+//   of D is the sum of d_terms terms in ascending order: term t is the row i of the product whose
+//   row_index[i] is r · d_terms + t, times Operands::row_weights[r · d_terms + t], an f32. A term
+//   that no row has is left out; if several rows have it, the first one counts. The sum is in f32,
+//   of rows that are not rounded, and D is rounded once. All rows of D are written, unless m or
+//   groups is 0.
+// A layer of experts needs one array for both products: the tokens' choices of experts, sorted by
+// expert. The first product gathers (a_terms: experts of a token), the second adds up (d_terms).
+//
+// B by index: if b_matrices is not 0, B has so many matrices, and group g is multiplied by matrix
+// Operands::b_index[g], a u32. Column scales, the bias along N, and tensors along N and scalars are
+// those of the matrix. All other operands have the rows of the product: C, aux, matrices of steps.
+//
+// Offsets and sizes are in device memory, and vkgemm never reads them back. All but
+// GroupBounds::offsets add a small dispatch, and a table to the workspace. Bad offsets:
+// - vkgemm clamps negative offsets and sizes, and what is beyond the capacity. A group that ends
+//   before it begins is empty. So no kernel accesses memory outside the operands.
+// - If offsets decrease or groups overlap, it is unspecified which group's result a row holds, or
+//   none.
 //   If groups are along K and vkgemm copies operands to the workspace, all of D is unspecified.
-// - A plan reports bad offsets in the first 4 bytes of its workspace (Plan::workspace_bytes()),
+// - An index beyond A's rows or B's matrices is taken for the last one. A row with an index beyond
+//   D's rows, or their terms, is not stored.
+// - A plan reports bad offsets and indices in the first 4 bytes of its workspace
+// (Plan::workspace_bytes()),
 //   unless Problem::max_workspace_bytes is less than 4.
 struct Grouping {
   std::uint32_t groups = 0;  // at most 65535; 0: nothing is computed, which the log reports
   OffsetType offsets = OffsetType::int32;
   GroupAlong along = GroupAlong::m;
   GroupedB b = GroupedB::shared;
+  GroupBounds bounds = GroupBounds::offsets;
+
+  // Rows by index, and B by index: above. At most 2^31 - 1 rows, 2^32 - 1 indices. Not supported
+  // with them: a step sum_columns, path nv.
+  std::uint64_t a_rows = 0;
+  std::uint32_t a_terms = 1;
+  std::uint64_t d_rows = 0;
+  std::uint32_t d_terms = 1;
+  bool row_weights = false;
+  std::uint32_t b_matrices = 0;  // with GroupedB::per_group
 
   bool operator==(const Grouping&) const = default;
 };
@@ -279,12 +321,14 @@ VKGEMM_API std::string_view to_string(F32Arithmetic arithmetic) noexcept;
 VKGEMM_API std::string_view to_string(OffsetType type) noexcept;
 VKGEMM_API std::string_view to_string(GroupAlong along) noexcept;
 VKGEMM_API std::string_view to_string(GroupedB b) noexcept;
+VKGEMM_API std::string_view to_string(GroupBounds bounds) noexcept;
 VKGEMM_API std::string_view to_string(RowOp op) noexcept;
 
 // The inverse of to_string; nothing if the text names none of them.
 VKGEMM_API std::optional<F32Arithmetic> parse_f32_arithmetic(std::string_view text) noexcept;
 VKGEMM_API std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept;
+VKGEMM_API std::optional<GroupBounds> parse_group_bounds(std::string_view text) noexcept;
 VKGEMM_API std::optional<RowOp> parse_row_op(std::string_view text) noexcept;
 
 // The problem as the arguments of a `vkgemm run` command line that computes it again.

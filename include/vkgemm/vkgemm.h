@@ -281,6 +281,14 @@ typedef enum VkgemmGroupedB {
   VKGEMM_GROUPED_B_MAX_ENUM = 0x7FFFFFFF
 } VkgemmGroupedB;
 
+// The numbers that say where groups begin and end.
+typedef enum VkgemmGroupBounds {
+  VKGEMM_GROUP_BOUNDS_OFFSETS = 0,           // [offsets[g], offsets[g + 1])
+  VKGEMM_GROUP_BOUNDS_SIZES = 1,             // group_sizes: groups follow each other from 0 on
+  VKGEMM_GROUP_BOUNDS_STARTS_AND_SIZES = 2,  // [offsets[g], offsets[g] + group_sizes[g])
+  VKGEMM_GROUP_BOUNDS_MAX_ENUM = 0x7FFFFFFF
+} VkgemmGroupBounds;
+
 // The result that a row reduction computes from each row v of N values.
 typedef enum VkgemmRowOp {
   // These change a row of D as a whole.
@@ -423,6 +431,7 @@ typedef enum VkgemmEnumeration {
   VKGEMM_ENUMERATION_STEP_OP = 25,
   VKGEMM_ENUMERATION_STEP_OPERAND = 26,
   VKGEMM_ENUMERATION_TENSOR_SHAPE = 27,
+  VKGEMM_ENUMERATION_GROUP_BOUNDS = 28,
   VKGEMM_ENUMERATION_MAX_ENUM = 0x7FFFFFFF
 } VkgemmEnumeration;
 
@@ -563,16 +572,24 @@ typedef struct VkgemmGated {
   float offset;  // is added to the half that is not activated; default 0
 } VkgemmGated;
 
-// Many products in one, of sizes that only the device knows: group g is
-// [offsets[g], offsets[g + 1]) of M or of K. The offsets are in device memory
-// (VkgemmOperands::offsets). The problem's m or k is their capacity, and its batch is 1.
+// Many products in one, of sizes that only the device knows: group g is a range of M or of K. Its
+// bounds are in device memory (VkgemmOperands::offsets, group_sizes). The problem's m or k is their
+// capacity, and its batch is 1. struct Grouping in vkgemm/problem.hpp says more, also of rows by
+// index (VkgemmOperands::row_index, row_weights) and B by index (VkgemmOperands::b_index).
 typedef struct VkgemmGrouping {
   uint32_t struct_size;
   uint32_t groups;           // default 0; at most 65535
   VkgemmOffsetType offsets;  // default int32
   VkgemmGroupAlong along;    // default M
   VkgemmGroupedB b;          // default shared
-  uint32_t reserved;
+  VkgemmGroupBounds bounds;  // default offsets
+
+  uint64_t a_rows;       // rows of A, which are gathered; default 0: they are in order
+  uint64_t d_rows;       // rows of D, to which rows are scattered or added; default 0: neither
+  uint32_t a_terms;      // default 1: row i is row row_index[i] / a_terms of A
+  uint32_t d_terms;      // default 1; more: so many rows are added up to a row of D
+  VkBool32 row_weights;  // rows that are added up have factors; default false
+  uint32_t b_matrices;   // matrices of B, of which b_index names a group's; default 0: in order
 } VkgemmGrouping;
 
 // A reduction of whole rows of the value of the epilogue before its cast to D's type, in f32.
@@ -1213,7 +1230,7 @@ typedef struct VkgemmOperands {
   VkgemmDeviceSpan d;
   VkgemmDeviceSpan bias;        // N values, or M; 2N of a gated product
   VkgemmDeviceSpan aux;         // as large as D; 2N columns of a gated product
-  VkgemmDeviceSpan offsets;     // grouped: groups + 1 values
+  VkgemmDeviceSpan offsets;     // grouped: groups + 1 values, or groups starts
   VkgemmDeviceSpan gamma;       // VkgemmRowReduction::gamma: N factors
   VkgemmDeviceSpan beta;        // VkgemmRowReduction::beta: N summands
   VkgemmDeviceSpan row_values;  // one number for each row: M values for each matrix, written
@@ -1242,6 +1259,11 @@ typedef struct VkgemmOperands {
   VkgemmDeviceSpan t1;
   VkgemmDeviceSpan t2;
   VkgemmDeviceSpan t3;
+
+  VkgemmDeviceSpan group_sizes;  // grouped: groups values, of the offsets' type
+  VkgemmDeviceSpan row_index;    // VkgemmGrouping::a_rows, d_rows: M values, uint32_t
+  VkgemmDeviceSpan row_weights;  // VkgemmGrouping::row_weights: d_rows * d_terms factors, f32
+  VkgemmDeviceSpan b_index;      // VkgemmGrouping::b_matrices: groups values, uint32_t
 } VkgemmOperands;
 
 // Some of the dispatches of a plan, in the order in which they are recorded.

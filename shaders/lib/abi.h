@@ -95,12 +95,54 @@ VKGEMM_PRODUCT_BLOCK(SplitParams)
     uint64_t aborts;   // a word that counts barriers that were given up; 0: nobody counts
 };
 
-// grouped.comp.
+// grouped.comp. With rows by index (row_index.glsl) some fields have another meaning, which groups of rows
+// have no use for: a_batch is the number of A's rows, d_batch that of D's rows, or of the terms that are added
+// up to them, batch that of matrices B, and partial the row of each term.
 VKGEMM_PRODUCT_BLOCK(GroupedParams)
     uint64_t offsets;    // where the groups begin
-    uint64_t bad_group;  // a word for the lowest group with bad offsets; 0: nobody asks
+    uint64_t bad_group;  // a word for the lowest group with bad offsets or indices; 0: nobody asks
     uint groups;
     uint first_row;  // of groups of rows, of which this is a part: rows before it
+    uint64_t row_index;  // u32, for each row of the product
+    uint64_t b_index;    // u32, for each group
+};
+
+// Invocations of the workgroup of group_table.comp.
+#define GROUP_TABLE_LOCAL_SIZE 256
+
+// group_table.comp: makes the table of int32 numbers that kernels read: offsets of sizes, or where groups
+// begin and, behind that, where they end.
+struct GroupTableParams {
+    uint first_tile;
+    uint first_batch;
+    uint64_t given_offsets;
+    uint64_t group_sizes;
+    uint64_t offsets;    // the table
+    uint64_t bad_group;  // as in GroupedParams
+    uint groups;
+    uint unused;
+};
+
+// The row of a term that no row of the product has.
+#define NO_ROW 0xffffffffu
+
+// Invocations of a workgroup of sum_rows.comp, an x4 of columns each, and how many terms each loads before it
+// adds the first.
+#define SUM_ROWS_LOCAL_SIZE 64
+#define SUM_ROWS_UNROLL 4
+
+// sum_rows.comp: adds up rows of a product to rows of D.
+struct SumRowsParams {
+    uint first_tile;
+    uint first_batch;
+    uint64_t values;       // rows of the product, f32
+    uint64_t d;
+    uint64_t partial;      // the row of each term, or NO_ROW
+    uint64_t row_weights;  // f32, of each term; 0: there are none
+    uint n;
+    uint values_ld;
+    uint ldd;
+    uint terms;  // of a row of D
 };
 
 // ReduceTilesParams::slices: what a dispatch of reduce_tiles.comp does, one of the first four,
@@ -146,6 +188,8 @@ struct PackParams {
     uint64_t offsets;  // where the groups begin
     uint candidates;   // groups among which the product's workgroups look for theirs
     uint first_row;    // as in GroupedParams
+    uint64_t row_index;  // as in GroupedParams
+    uint source_rows;    // of which rows are gathered
 };
 
 // pack_codes.comp: brings a quantised B, or both halves of a gated product's, `width` wide and `depth`
@@ -295,7 +339,8 @@ struct CarryParams {
 // Every block of a step.
 using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTilesParams,
                                 PackParams, PackCodesParams, QuantiseRowsParams, ResetParams,
-                                ReduceRowsParams, MergeParams, SumColumnsParams>;
+                                ReduceRowsParams, MergeParams, SumColumnsParams, SumRowsParams,
+                                GroupTableParams>;
 
 // The operands that a caller binds, by the names of the members of Operands and VkgemmOperands:
 // those of products, then those of plans that prepare them. The workspace is none of them.
@@ -318,6 +363,10 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(t1) \
     X(t2) \
     X(t3) \
+    X(group_sizes) \
+    X(row_index) \
+    X(row_weights) \
+    X(b_index) \
     X(source) \
     X(codes) \
     X(scales) \
@@ -337,7 +386,12 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(amax) \
     X(row_scales) \
     X(column_scales) \
-    X(offsets) \
+    X(offsets) /* of the caller, or a table in the workspace */ \
+    X(given_offsets) /* what the table is made of */ \
+    X(group_sizes) \
+    X(row_index) \
+    X(row_weights) \
+    X(b_index) \
     X(gamma) \
     X(shift) \
     X(row_values) \

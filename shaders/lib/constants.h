@@ -95,6 +95,11 @@
 #define GROUPED_ALONG_M 1
 #define GROUPED_ALONG_K 2
 
+// The rows of D by index: row_index.glsl.
+#define SCATTER_NONE 0
+#define SCATTER_ROWS 1   // each row is stored to the row of its index
+#define SCATTER_TERMS 2  // rows are added up to rows of D, by sum_rows.comp
+
 // Row reductions. From ROW_OP_LOGSUMEXP on they give a number a row.
 #define ROW_OP_NONE 0
 #define ROW_OP_RMS_NORM 1
@@ -243,7 +248,12 @@
     /* The types of A and B in memory, if loads convert them: converted.glsl. The source's, if a kernel packs. */ \
     X(98, A_TYPE, TYPE_NONE) \
     X(99, B_TYPE, TYPE_NONE) \
-    X(100, SUM_BATCH, 0)    /* the products of a batch are added up: multiply_tile() */
+    X(100, SUM_BATCH, 0)    /* the products of a batch are added up: multiply_tile() */ \
+    /* Groups of rows by index: row_index.glsl. */ \
+    X(101, GATHER, 0)    /* indices that share a row of A; 0: rows of A are in order */ \
+    X(102, SCATTER, SCATTER_NONE) \
+    X(103, INDEXED_B, 0)    /* a group's matrix B has an index */ \
+    X(104, GROUP_ENDS, 0)    /* the numbers of where groups end follow those of where they begin */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -119,6 +119,10 @@ VKGEMM_ENUM_TABLE(GroupAlong, GROUP_ALONG, {GroupAlong::m, VKGEMM_GROUP_ALONG_M}
 VKGEMM_ENUM_TABLE(GroupedB, GROUPED_B, {GroupedB::shared, VKGEMM_GROUPED_B_SHARED},
                   {GroupedB::per_group, VKGEMM_GROUPED_B_PER_GROUP})
 
+VKGEMM_ENUM_TABLE(GroupBounds, GROUP_BOUNDS, {GroupBounds::offsets, VKGEMM_GROUP_BOUNDS_OFFSETS},
+                  {GroupBounds::sizes, VKGEMM_GROUP_BOUNDS_SIZES},
+                  {GroupBounds::starts_and_sizes, VKGEMM_GROUP_BOUNDS_STARTS_AND_SIZES})
+
 #define VKGEMM_PAIR(name, NAME) {RowOp::name, VKGEMM_ROW_OP_##NAME},
 VKGEMM_ENUM_TABLE(RowOp, ROW_OP, VKGEMM_ROW_OPS(VKGEMM_PAIR))
 #undef VKGEMM_PAIR
@@ -216,7 +220,7 @@ constexpr void for_each_enumeration(Visit&& visit) {
   operator()<Status, LogLevel, DataType, Layout, Packing, Activation, Bias, Gate, GatedB,
              OffsetType, GroupAlong, GroupedB, RowOp, Path, MainLoop, Schedule, ReductionMode,
              RowStrategy, MatrixScope, Outcome, PackedOperand, CodeType, CodeLayout, Scales,
-             F32Arithmetic, StepOp, StepOperand, TensorShape>();
+             F32Arithmetic, StepOp, StepOperand, TensorShape, GroupBounds>();
 }
 
 }  // namespace vkgemm::c

@@ -5,6 +5,7 @@
 
 #include "base/arithmetic.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/parts/row_sums.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/tiling.hpp"
 #include "kernels/workspace.hpp"
@@ -85,6 +86,11 @@ Computation::Computation(const ResolvedProblem& asked, const Config& config)
     cut_copies();
   }
   if (config.rows == RowStrategy::two_pass && asked.rows) cut_values();
+  if (asked.adds_rows()) {
+    values_ = *chunk();
+    values_->d = row_sum_values(*values_);
+    values_->epilogue.zero_point = 0;
+  }
   if (chunks_) last_ = chunk_of(*product(), *chunks_, true);
 }
 
@@ -95,7 +101,7 @@ void Computation::cut_copies() {
   if (whole_->a.form != Form::copied_packed || p.is_grouped(GroupAlong::k) || p.k == 0 ||
       !descriptor(c).takes_fragments() || c.tile_n < 2 || c.slices > 1 ||
       c.rows == RowStrategy::two_pass || p.max_workspace_bytes == 0 ||
-      (p.grouping && sums_columns(p.epilogue)) || calls_function(p.epilogue)) {
+      (p.grouping && sums_columns(p.epilogue)) || p.has_row_index() || calls_function(p.epilogue)) {
     return;
   }
   // A device that has fragments has its parameters in push constants.

@@ -67,6 +67,7 @@ struct Step {
   // The same for a part of the problem that has fewer rows, or matrices, than the others
   // (RowChunks).
   std::vector<Dispatch> last_dispatches = {};
+  bool alone = false;          // of `before`: all that follow wait for it
   bool once = false;           // not for each chunk: before the first one, or after the last one
   bool writes_values = false;  // between the passes of a row reduction, instead of D
   bool in_memory = false;      // its parameters: carried to the workspace first
@@ -97,7 +98,7 @@ struct Step {
 
 // All that computes a problem with a configuration.
 struct DispatchPlan {
-  std::vector<Step> before;  // beside each other, then a barrier
+  std::vector<Step> before;  // beside each other, but for one alone; then a barrier
   Step product;
   std::vector<Step> after;  // each behind a barrier
   bool values_in_d = false;

@@ -78,9 +78,10 @@ bool narrows_slices(const Config& c, const ResolvedProblem& p, const DeviceCaps&
     return false;
   }
   const Epilogue& e = p.epilogue;
-  return !p.has_c() && !p.has_bias() && !p.has_aux() && !p.has_scales() && !p.a.line_scales() &&
-         e.activation == Activation::none && !p.has_steps() && !e.clamp_min && !e.clamp_max &&
-         size_in_bytes(p.d.type) == 2 && p.d.layout == Layout::row_major && p.d.allows_vectors(16);
+  return !p.scatters_rows() && !p.has_c() && !p.has_bias() && !p.has_aux() && !p.has_scales() &&
+         !p.a.line_scales() && e.activation == Activation::none && !p.has_steps() && !e.clamp_min &&
+         !e.clamp_max && size_in_bytes(p.d.type) == 2 && p.d.layout == Layout::row_major &&
+         p.d.allows_vectors(16);
 }
 
 GemmParams make_params(const ResolvedProblem& p) {

@@ -79,6 +79,7 @@ struct LoopDescriptor {
   bool keeps_values = false;      // until whole rows are known: RowStrategy
   bool multiplies_pairs = false;  // gated products
   bool stores_x4 = true;          // four elements at once; else whole matrices
+  bool finds_rows = true;         // of A and D by index: Grouping
   // D of a plain product may be stored from slices of its own 16 bits; null: never.
   bool (*narrows_slices)(const Config&, DataType input, const DeviceCaps&) = nullptr;
   // SCALES_OF_* of shaders/lib/quantised.h: what scales of codes multiply; null: codes.

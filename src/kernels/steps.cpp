@@ -110,7 +110,10 @@ void set_groups(Constants& constants, const ResolvedProblem& problem) {
   const auto& grouping = *problem.grouping;
   constants.set(SPEC_GROUPED, grouping.along == GroupAlong::m ? std::uint32_t{GROUPED_ALONG_M}
                                                               : std::uint32_t{GROUPED_ALONG_K});
-  constants.set(SPEC_OFFSETS_64, grouping.offsets == OffsetType::int64);
+  // A table in the workspace has int32 numbers.
+  const bool given = grouping.bounds == GroupBounds::offsets;
+  constants.set(SPEC_OFFSETS_64, given && grouping.offsets == OffsetType::int64);
+  constants.set(SPEC_GROUP_ENDS, grouping.bounds == GroupBounds::starts_and_sizes);
 }
 
 Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits) {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "problem/convert.hpp"
 #include "problem/operands.hpp"
 #include "problem/resolve.hpp"
+#include "problem/row_index.hpp"
 
 namespace vkgemm::oracle {
 namespace {
@@ -113,39 +115,137 @@ std::vector<GroupProduct> outer_products(const Problem& problem) {
 
 }  // namespace
 
-std::vector<GroupProduct> products_of(const Problem& problem, const void* offset_values) {
+namespace {
+
+std::int64_t clamped(std::int64_t offset, std::int64_t capacity) {
+  return std::clamp<std::int64_t>(offset, 0, capacity);
+}
+
+struct Range {
+  std::uint64_t begin = 0, end = 0;
+};
+
+// The range of each group.
+std::vector<Range> ranges_of(const Problem& problem, const HostOperands& operands) {
+  const Grouping& grouping = *problem.grouping;
+  const std::size_t groups = grouping.groups;
+  const auto capacity =
+      static_cast<std::int64_t>(grouping.along == GroupAlong::m ? problem.m : problem.k);
+  const bool has_offsets = grouping.bounds != GroupBounds::sizes;
+  const bool has_sizes = grouping.bounds != GroupBounds::offsets;
+  const auto starts =
+      decode_offsets(operands[OperandId::offsets], has_offsets ? groups + (has_sizes ? 0 : 1) : 0,
+                     grouping.offsets);
+  const auto sizes =
+      decode_offsets(operands[OperandId::group_sizes], has_sizes ? groups : 0, grouping.offsets);
+  std::vector<Range> out;
+  std::int64_t next = 0;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const std::int64_t start = has_offsets ? starts[g] : next;
+    const std::int64_t end =
+        has_sizes ? start + std::max<std::int64_t>(sizes[g], 0) : starts[g + 1];
+    next = end;
+    const auto begin = static_cast<std::uint64_t>(clamped(start, capacity));
+    out.push_back({begin, std::max(static_cast<std::uint64_t>(clamped(end, capacity)), begin)});
+  }
+  return out;
+}
+
+// Where the operands of a part of a group begin.
+struct Place {
+  std::uint64_t row = 0;    // of the product
+  std::uint64_t k = 0;      // of A and B
+  std::uint64_t a_row = 0;  // of A and of its rows' scales
+  std::uint64_t d_row = 0;
+  std::uint64_t matrix = 0;  // of B; or the group
+};
+
+GroupProduct part_of(const Problem& problem, const Range& range, const Place& at,
+                     std::uint64_t number) {
+  const bool along_m = problem.grouping->along == GroupAlong::m;
+  GroupProduct product{.problem = problem, .number = number, .first_row = at.row};
+  for (const OperandRow& row : operand_rows()) {
+    const OperandShape shape = row.shape(problem);
+    const bool is_b = row.matrix == &Problem::b;
+    const bool is_a = row.matrix == &Problem::a;
+    const std::uint64_t own_row = is_a || row.id == OperandId::row_scales ? at.a_row
+                                  : row.id == OperandId::d                ? at.d_row
+                                                                          : at.row;
+    // A vector along N has one row.
+    const std::uint64_t i = is_b ? at.k : shape.rows == 1 ? 0 : own_row;
+    const std::uint64_t j = is_a ? at.k : 0;
+    const std::uint64_t matrix = shape.count > 1 ? at.matrix : 0;
+    product.begins[row.id] = shape.index(matrix, i, j) * shape.element();
+  }
+  Problem& p = product.problem;
+  p.grouping.reset();
+  (along_m ? p.m : p.k) = range.end - range.begin;
+  for (const OperandRow& row : operand_rows()) {
+    // Halves of B that are apart are described by one matrix.
+    if (row.matrix == nullptr || row.id == OperandId::b_right) continue;
+    p.*row.matrix = one_of(problem.*row.matrix, row.shape(problem));
+  }
+  return product;
+}
+
+std::uint32_t index_at(const void* data, std::uint64_t i) {
+  std::uint32_t out = 0;
+  std::memcpy(&out, static_cast<const std::byte*>(data) + i * sizeof out, sizeof out);
+  return out;
+}
+
+// The products of a group's rows.
+void add_rows(const Problem& problem, const HostOperands& operands, const Range& group,
+              std::uint64_t matrix, std::uint64_t number, std::vector<GroupProduct>& out) {
+  const Grouping& g = *problem.grouping;
+  for (std::uint64_t row = group.begin; row < group.end; ++row) {
+    const std::uint64_t index = index_at(operands[OperandId::row_index], row);
+    Place at{.row = row, .a_row = row, .d_row = row, .matrix = matrix};
+    if (g.a_rows != 0) at.a_row = std::min(index / g.a_terms, g.a_rows - 1);
+    if (g.d_rows != 0) {
+      at.d_row = index / g.d_terms;
+      if (at.d_row >= g.d_rows) continue;
+    }
+    GroupProduct product = part_of(problem, {row, row + 1}, at, number);
+    if (adds_rows(problem.grouping)) {
+      product.term = index;
+      if (g.row_weights) {
+        float weight = 0.0f;
+        std::memcpy(&weight, static_cast<const float*>(operands[OperandId::row_weights]) + index,
+                    sizeof weight);
+        product.weight = static_cast<double>(weight);
+      }
+    }
+    out.push_back(std::move(product));
+  }
+}
+
+}  // namespace
+
+std::vector<GroupProduct> products_of(const Problem& problem, const HostOperands& operands) {
   if (!problem.grouping) return outer_products(problem);
   const Grouping& grouping = *problem.grouping;
-  const bool along_m = grouping.along == GroupAlong::m;
-  const std::vector<std::int64_t> offsets =
-      decode_offsets(offset_values, std::size_t{grouping.groups} + 1, grouping.offsets);
-  const auto offset = [&](std::size_t index) {
-    const auto capacity = static_cast<std::int64_t>(along_m ? problem.m : problem.k);
-    return static_cast<std::uint64_t>(std::clamp<std::int64_t>(offsets[index], 0, capacity));
-  };
   std::vector<GroupProduct> products;
-  for (std::uint64_t g = 0; g < grouping.groups; ++g) {
-    const std::uint64_t begin = offset(g), end = std::max(offset(g + 1), begin);
-    const std::uint64_t first_row = along_m ? begin : 0, first_k = along_m ? 0 : begin;
-    GroupProduct product{.problem = problem, .number = g};
-    for (const OperandRow& row : operand_rows()) {
-      const OperandShape shape = row.shape(problem);
-      const bool is_b = row.matrix == &Problem::b;
-      // A vector along N has one row.
-      const std::uint64_t i = is_b ? first_k : shape.rows == 1 ? 0 : first_row;
-      const std::uint64_t j = row.matrix == &Problem::a ? first_k : 0;
-      const std::uint64_t matrix = shape.count > 1 ? g : 0;
-      product.begins[row.id] = shape.index(matrix, i, j) * shape.element();
+  std::uint64_t g = 0;
+  for (const Range& range : ranges_of(problem, operands)) {
+    std::uint64_t matrix = g;
+    if (grouping.b_matrices != 0) {
+      matrix = std::min(index_at(operands[OperandId::b_index], g), grouping.b_matrices - 1);
     }
-    Problem& p = product.problem;
-    p.grouping.reset();
-    (along_m ? p.m : p.k) = end - begin;
-    for (const OperandRow& row : operand_rows()) {
-      // Halves of B that are apart are described by one matrix.
-      if (row.matrix == nullptr || row.id == OperandId::b_right) continue;
-      p.*row.matrix = one_of(problem.*row.matrix, row.shape(problem));
+    if (has_row_index(problem.grouping)) {
+      add_rows(problem, operands, range, matrix, g, products);
+    } else {
+      const bool along_m = grouping.along == GroupAlong::m;
+      const std::uint64_t row = along_m ? range.begin : 0;
+      products.push_back(part_of(problem, range,
+                                 {.row = row,
+                                  .k = along_m ? 0 : range.begin,
+                                  .a_row = row,
+                                  .d_row = row,
+                                  .matrix = matrix},
+                                 g));
     }
-    products.push_back(product);
+    ++g;
   }
   return products;
 }

@@ -58,6 +58,10 @@ struct GroupProduct {
   Problem problem;
   PerOperand<std::uint64_t> begins;
   std::uint64_t number = 0;
+  std::uint64_t first_row = 0;  // of the rows of all groups
+  // Of a row that is added up to one of D: its term, and the factor.
+  std::uint64_t term = 0;
+  double weight = 1.0;
 
   // The same operands from where the group's begin.
   HostOperands of(const HostOperands& operands) const;
@@ -69,7 +73,8 @@ inline bool has_products(const Problem& problem) noexcept {
   return problem.grouping || problem.outer_batch != 1;
 }
 
-// Offsets are clamped as problem.hpp says.
-std::vector<GroupProduct> products_of(const Problem& problem, const void* offsets);
+// Offsets and indices are clamped as problem.hpp says. A row that has an index is a product of its
+// own. One that is not stored is none.
+std::vector<GroupProduct> products_of(const Problem& problem, const HostOperands& operands);
 
 }  // namespace vkgemm::oracle

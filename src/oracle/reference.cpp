@@ -5,7 +5,10 @@
 #include <atomic>
 #include <cfloat>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <thread>
 
 #include "base/parallel.hpp"
@@ -19,6 +22,7 @@
 #include "problem/data_type.hpp"
 #include "problem/epilogue_steps.hpp"
 #include "problem/operands.hpp"
+#include "problem/row_index.hpp"
 
 namespace vkgemm::oracle {
 namespace {
@@ -50,14 +54,35 @@ std::vector<std::uint64_t> rows_of(const Problem& problem, const VerifyOptions& 
   return choose_rows(problem.m, full ? problem.m : options.sampled_rows, options.seed);
 }
 
+// The rows of D that are looked at, if they are sums of rows.
+std::vector<std::uint64_t> rows_of_sums(const Problem& problem, const VerifyOptions& options) {
+  const bool full = options.mode == Verify::full;
+  const std::uint64_t all = problem.grouping->d_rows;
+  return choose_rows(all, full ? all : options.sampled_rows, options.seed);
+}
+
+// Rows by index that are looked at, if not all are.
+constexpr std::uint64_t most_sampled_rows = 512;
+
 // The products of a grouped problem that are looked at.
 std::vector<GroupProduct> chosen_products(const Problem& problem, const HostOperands& operands,
                                           const VerifyOptions& options) {
-  std::vector<GroupProduct> products = products_of(problem, operands[OperandId::offsets]);
-  if (options.mode == Verify::full || products.size() <= options.sampled_groups) return products;
+  std::vector<GroupProduct> products = products_of(problem, operands);
+  if (options.mode == Verify::full) return products;
+  if (adds_rows(problem.grouping)) {
+    const std::vector<std::uint64_t> rows = rows_of_sums(problem, options);
+    std::erase_if(products, [&](const GroupProduct& row) {
+      return !std::ranges::binary_search(rows, row.term / problem.grouping->d_terms);
+    });
+    return products;
+  }
+  const std::uint64_t most = has_row_index(problem.grouping)
+                                 ? std::min(options.sampled_groups, most_sampled_rows)
+                                 : options.sampled_groups;
+  if (products.size() <= most) return products;
   std::erase_if(products, [](const GroupProduct& group) { return group.problem.m == 0; });
   std::vector<GroupProduct> chosen;
-  for (const std::uint64_t i : choose_rows(products.size(), options.sampled_groups, options.seed)) {
+  for (const std::uint64_t i : choose_rows(products.size(), most, options.seed)) {
     chosen.push_back(products[i]);
   }
   return chosen;
@@ -392,26 +417,97 @@ void store_result(const Problem& problem, const Views& views, const HostResults&
   }
 }
 
-// `first`: the number of the first matrix in the findings.
-void verify_product(const Problem& problem, const HostOperands& operands,
-                    const VerifyOptions& options, std::uint64_t first, Largest* amax_of_all,
-                    Findings& all) {
+// Rows of D that are sums of rows of a product: the terms of each, which come in the order of the
+// product's rows.
+class RowSums {
+ public:
+  RowSums(const Problem& problem, const std::vector<std::uint64_t>& rows) : problem_(problem) {
+    for (const std::uint64_t row : rows) {
+      std::vector<Element>& elements = sums_[row];
+      elements.resize(problem.n);
+      for (std::uint64_t j = 0; j < problem.n; ++j) elements[j] = {.i = row, .j = j};
+    }
+  }
+
+  // A term that another row has counts no more.
+  bool begins(const GroupProduct& row) { return terms_.insert(row.term).second; }
+  void add(const GroupProduct& row, const Element& e) {
+    Element& sum = sums_.at(row.term / problem_.grouping->d_terms)[e.j];
+    const double term = row.weight * e.value, bound = std::fabs(row.weight) * e.bound;
+    sum.value += term;
+    // Each multiply-add rounds the sum so far.
+    const double steps = problem_.grouping->d_terms;
+    sum.bound += bound + steps * 0x1p-24 * (std::fabs(term) + bound);
+    sum.unpredictable = sum.unpredictable || e.unpredictable || e.ambiguous;
+  }
+  void each(const auto& visit) const {
+    for (const auto& [row, elements] : sums_) {
+      for (const Element& e : elements) visit(e);
+    }
+  }
+
+ private:
+  const Problem& problem_;
+  std::map<std::uint64_t, std::vector<Element>> sums_;
+  std::set<std::uint64_t> terms_;
+};
+
+// What several products of a problem contribute to.
+struct OfAll {
+  Largest amax;
+  std::optional<RowSums> sums;  // set: D's values are terms
+};
+
+// Compares the results of one product. `of_all`: null if it is the only one.
+void verify_product(const GroupProduct& product, const HostOperands& operands,
+                    const VerifyOptions& options, OfAll* of_all, Findings& all) {
+  const Problem& problem = product.problem;
   const Views views(problem);
   const std::uint32_t threads = thread_count(options.threads, problem);
   std::vector<Findings> findings(threads);
-  visit_results(problem, views, operands, options, amax_of_all, threads,
-                [&](const Element& e, std::uint64_t thread) {
-                  compare_element(problem, views, operands, e, first + e.batch, findings[thread]);
+  RowSums* const sums = of_all != nullptr && of_all->sums ? &*of_all->sums : nullptr;
+  const bool counts = sums != nullptr && sums->begins(product);
+  visit_results(problem, views, operands, options, of_all != nullptr ? &of_all->amax : nullptr,
+                threads, [&](const Element& e, std::uint64_t thread) {
+                  if (sums != nullptr && e.operand == OperandId::d) {
+                    if (counts) sums->add(product, e);
+                    return;
+                  }
+                  compare_element(problem, views, operands, e, product.number + e.batch,
+                                  findings[thread]);
                 });
   for (const Findings& found : findings) all.merge(found);
 }
 
-void compute_product(const Problem& problem, const HostOperands& operands,
-                     const HostResults& results, Largest* amax_of_all, std::uint32_t threads) {
+void compute_product(const GroupProduct& product, const HostOperands& operands,
+                     const HostResults& results, OfAll* of_all, std::uint32_t threads) {
+  const Problem& problem = product.problem;
   const Views views(problem);
-  visit_results(problem, views, operands, {.mode = Verify::full}, amax_of_all,
-                thread_count(threads, problem),
-                [&](const Element& e, std::uint64_t) { store_result(problem, views, results, e); });
+  RowSums* const sums = of_all != nullptr && of_all->sums ? &*of_all->sums : nullptr;
+  const bool counts = sums != nullptr && sums->begins(product);
+  visit_results(problem, views, operands, {.mode = Verify::full},
+                of_all != nullptr ? &of_all->amax : nullptr, thread_count(threads, problem),
+                [&](const Element& e, std::uint64_t) {
+                  if (sums != nullptr && e.operand == OperandId::d) {
+                    if (counts) sums->add(product, e);
+                    return;
+                  }
+                  store_result(problem, views, results, e);
+                });
+}
+
+// Calls visit(element) for the results of all products together.
+void visit_of_all(const Problem& problem, const OfAll& of_all, bool is_whole, const auto& visit) {
+  if (const auto amax = amax_tensor(problem.epilogue)) {
+    visit(amax_element(*amax, of_all.amax, is_whole));
+  }
+  if (of_all.sums) of_all.sums->each(visit);
+}
+
+OfAll make_of_all(const Problem& problem, const VerifyOptions& options) {
+  OfAll out;
+  if (adds_rows(problem.grouping)) out.sums.emplace(problem, rows_of_sums(problem, options));
+  return out;
 }
 
 }  // namespace
@@ -421,56 +517,63 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands,
   if (options.mode == Verify::off || is_empty(problem)) return {};
   Findings findings;
   if (!has_products(problem)) {
-    verify_product(problem, operands, options, 0, nullptr, findings);
+    verify_product({.problem = problem}, operands, options, nullptr, findings);
     return findings.finish();
   }
-  Largest all;
+  OfAll of_all = make_of_all(problem, options);
   for (const GroupProduct& group : chosen_products(problem, operands, options)) {
-    verify_product(group.problem, group.of(operands), options, group.number, &all, findings);
+    verify_product(group, group.of(operands), options, &of_all, findings);
   }
-  if (const auto amax = amax_tensor(problem.epilogue)) {
-    const Element e = amax_element(*amax, all, options.mode == Verify::full);
-    compare_element(problem, Views(problem), operands, e, 0, findings);
-  }
+  const Views views(problem);
+  visit_of_all(problem, of_all, options.mode == Verify::full, [&](const Element& e) {
+    compare_element(problem, views, operands, e, 0, findings);
+  });
   return findings.finish();
 }
 
 VerifiedParts verified_parts(const Problem& problem, const HostOperands& operands,
                              const VerifyOptions& options) {
   VerifiedParts parts;
-  const auto add = [&](const Problem& product, const PerOperand<std::uint64_t>& begins) {
+  const auto add = [&](const OperandRow& row, const Problem& product,
+                       const std::vector<std::uint64_t>& rows, std::uint64_t begin) {
+    const OperandShape shape = row.shape(product);
+    if (shape.rows == 0) return;          // of an empty group
+    const bool is_row = shape.rows == 1;  // sums of columns
+    add_parts(shape, is_row ? std::vector<std::uint64_t>{0} : rows, begin, parts[row.id]);
+  };
+  const bool sums = adds_rows(problem.grouping);
+  const auto add_product = [&](const Problem& product, const PerOperand<std::uint64_t>& begins) {
     const std::vector<std::uint64_t> rows = rows_of(product, options);
     for (const OperandRow& row : operand_rows()) {
       if (!row.is_written(product) || !row.exists(product)) continue;
-      const OperandShape shape = row.shape(product);
-      if (shape.rows == 0) continue;        // of an empty group
-      const bool is_row = shape.rows == 1;  // sums of columns
-      add_parts(shape, is_row ? std::vector<std::uint64_t>{0} : rows, begins[row.id],
-                parts[row.id]);
+      if (!sums || row.id != OperandId::d) add(row, product, rows, begins[row.id]);
     }
   };
   if (options.mode == Verify::off || is_empty(problem)) return parts;
   if (!has_products(problem)) {
-    add(problem, {});
+    add_product(problem, {});
     return parts;
   }
   for (const GroupProduct& group : chosen_products(problem, operands, options)) {
-    add(group.problem, group.begins);
+    add_product(group.problem, group.begins);
   }
+  if (sums) add(row_of(OperandId::d), problem, rows_of_sums(problem, options), 0);
   return parts;
 }
 
 void compute_reference(const Problem& problem, const HostOperands& operands,
                        const HostResults& results, std::uint32_t threads) {
   if (is_empty(problem)) return;
-  if (!has_products(problem)) return compute_product(problem, operands, results, nullptr, threads);
-  Largest all;
-  for (const GroupProduct& group : products_of(problem, operands[OperandId::offsets])) {
-    compute_product(group.problem, group.of(operands), group.of(results), &all, threads);
+  if (!has_products(problem)) {
+    return compute_product({.problem = problem}, operands, results, nullptr, threads);
   }
-  if (const auto amax = amax_tensor(problem.epilogue)) {
-    store_result(problem, Views(problem), results, amax_element(*amax, all, true));
+  OfAll of_all = make_of_all(problem, {.mode = Verify::full});
+  for (const GroupProduct& group : products_of(problem, operands)) {
+    compute_product(group, group.of(operands), group.of(results), &of_all, threads);
   }
+  const Views views(problem);
+  visit_of_all(problem, of_all, true,
+               [&](const Element& e) { store_result(problem, views, results, e); });
 }
 
 }  // namespace vkgemm::oracle

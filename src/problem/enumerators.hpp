@@ -73,6 +73,9 @@ inline constexpr auto enumerator_names<GroupAlong> = std::to_array<std::string_v
 template <>
 inline constexpr auto enumerator_names<GroupedB> = std::to_array<std::string_view>({"shared",
                                                                                     "per_group"});
+template <>
+inline constexpr auto enumerator_names<GroupBounds> =
+    std::to_array<std::string_view>({"offsets", "sizes", "starts_and_sizes"});
 
 template <class Enum>
 inline constexpr Enum last_enumerator = [] {

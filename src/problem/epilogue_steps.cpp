@@ -11,6 +11,7 @@
 #include "lib/constants.h"
 #include "problem/data_type.hpp"
 #include "problem/enumerators.hpp"
+#include "problem/row_index.hpp"
 
 namespace vkgemm {
 namespace {
@@ -301,7 +302,7 @@ DataType usual_type(const Epilogue& epilogue, std::size_t tensor, DataType other
 OperandShape tensor_shape(const Problem& p, std::size_t tensor) noexcept {
   const Matrix& given = p.*tensor_matrices[tensor];
   const bool groups_of_rows = p.grouping && p.grouping->along == GroupAlong::m;
-  const std::uint64_t products = p.grouping ? p.grouping->groups : p.batch;
+  const std::uint64_t products = p.grouping ? matrices_of(*p.grouping) : p.batch;
   const std::uint64_t of_rows = groups_of_rows ? 1 : products;
   const std::uint64_t usual = is_summed(p.epilogue, tensor) ? p.n : 0;
   const std::uint64_t stride = given.batch_stride.value_or(usual);

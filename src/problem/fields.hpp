@@ -209,6 +209,25 @@ struct FieldsOf<Grouping> {
                        y.along);
     visitor.enumerator(Field{"offsets", "--offset-type"}, x.offsets, y.offsets);
     visitor.enumerator(Field{"b", "--b-per-group"}, x.b, y.b);
+    visitor.enumerator(Field{"bounds", "--group-bounds", "What says where groups begin and end"},
+                       x.bounds, y.bounds);
+    visitor.number(
+        Field{"a_rows", "--a-rows", "Rows of A, which are gathered by --row-index (0: in order)"},
+        x.a_rows, y.a_rows);
+    visitor.number(Field{"a_terms", "--a-terms", "Indices that share a row of A"}, x.a_terms,
+                   y.a_terms);
+    visitor.number(Field{"d_rows", "--d-rows",
+                         "Rows of D, to which rows are scattered by --row-index (0: in order)"},
+                   x.d_rows, y.d_rows);
+    visitor.number(Field{"d_terms", "--d-terms", "Rows that are added up to a row of D"}, x.d_terms,
+                   y.d_terms);
+    visitor.boolean(Field{"row_weights", "--with-row-weights",
+                          "Generate factors of the rows that are added up"},
+                    x.row_weights, y.row_weights);
+    visitor.number(
+        Field{"b_matrices", "--b-matrices",
+              "Matrices of B, of which --b-index names that of each group (0: in order)"},
+        x.b_matrices, y.b_matrices);
   }
 
   static MaybeError check(const Grouping& grouping, const Problem& problem) {
@@ -227,6 +246,7 @@ struct FieldsOf<Grouping> {
       return unsupported(concat("split_k.slices is ", problem.split_k.slices,
                                 ": with grouping it must be 0 or 1"));
     }
+    if (auto error = check_indices(grouping, problem)) return error;
     if (grouping.along == GroupAlong::k) {
       if (grouping.b == GroupedB::shared) return std::nullopt;
       return unsupported(
@@ -242,6 +262,10 @@ struct FieldsOf<Grouping> {
     return invalid_argument(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
                                    ": with grouping.along m, a bias along_m is one for all rows"));
   }
+
+ private:
+  // Rows by index and B by index.
+  static MaybeError check_indices(const Grouping& grouping, const Problem& problem);
 };
 
 // The operations of is_scalar(), on the command line.

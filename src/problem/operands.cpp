@@ -8,6 +8,7 @@
 #include "lib/abi.h"
 #include "problem/epilogue_steps.hpp"
 #include "problem/fields.hpp"
+#include "problem/row_index.hpp"
 #include "problem/row_op.hpp"
 #include "problem/tensor_places.hpp"
 
@@ -23,6 +24,8 @@ const std::optional<RowReduction>& reduction_of(const ResolvedProblem& p) { retu
 
 // The number of products: groups, or matrices of a batch.
 std::uint64_t products(const auto& p) { return p.grouping ? p.grouping->groups : p.batch; }
+// Vectors along N, of which products have one each: those of matrices B.
+std::uint64_t vectors(const auto& p) { return p.grouping ? matrices_of(*p.grouping) : p.batch; }
 
 bool is_grouped(const Problem& p, GroupAlong along) {
   return p.grouping && p.grouping->along == along;
@@ -35,7 +38,7 @@ constexpr auto bias_shape = [](const auto& p) {
   const Epilogue& e = p.epilogue;
   return e.bias == Bias::along_m
              ? vector_along_m(e.bias_type, p.m, products(p), e.bias_batch_stride)
-             : vector_along_n(e.bias_type, columns_of_product(p), products(p), e.bias_batch_stride);
+             : vector_along_n(e.bias_type, columns_of_product(p), vectors(p), e.bias_batch_stride);
 };
 
 constexpr auto has_row_scales = [](const auto& p) { return p.epilogue.row_scales != Scales::none; };
@@ -43,7 +46,8 @@ constexpr auto row_scales_shape = [](const auto& p) {
   // Rows of groups along M follow each other: one vector is for all.
   const bool by_rows = p.grouping && p.grouping->along == GroupAlong::m;
   const bool many = p.epilogue.row_scales == Scales::per_matrix && !by_rows;
-  return vector_along_m(DataType::f32, p.m, many ? products(p) : 1, many ? p.m : 0);
+  const std::uint64_t rows = gathers_rows(p.grouping) ? p.grouping->a_rows : p.m;
+  return vector_along_m(DataType::f32, rows, many ? products(p) : 1, many ? p.m : 0);
 };
 
 constexpr auto has_column_scales = [](const auto& p) {
@@ -52,7 +56,7 @@ constexpr auto has_column_scales = [](const auto& p) {
 constexpr auto column_scales_shape = [](const auto& p) {
   const bool many = p.epilogue.column_scales == Scales::per_matrix;
   const std::uint64_t columns = columns_of_product(p);
-  return vector_along_n(DataType::f32, columns, many ? products(p) : 1, many ? columns : 0);
+  return vector_along_n(DataType::f32, columns, many ? vectors(p) : 1, many ? columns : 0);
 };
 
 constexpr auto has_gamma = [](const auto& p) { return reduction_of(p) && reduction_of(p)->gamma; };
@@ -69,12 +73,43 @@ constexpr auto row_values_shape = [](const auto& p) {
   return vector_along_m(type, p.m, p.batch, p.m);
 };
 
-constexpr auto has_offsets = [](const auto& p) { return p.grouping.has_value(); };
-constexpr auto offsets_shape = [](const auto& p) {
-  const Grouping grouping = p.grouping.value_or(Grouping{});
-  OperandShape out = vector_along_n(DataType::f32, std::uint64_t{grouping.groups} + 1, 1, 0);
-  out.element_bytes = size_in_bytes(grouping.offsets);
+// Numbers of groups, which are integers.
+OperandShape integers(std::uint64_t count, std::uint32_t bytes) {
+  OperandShape out = vector_along_n(DataType::f32, count, 1, 0);
+  out.element_bytes = bytes;
   return out;
+}
+constexpr auto has_offsets = [](const auto& p) {
+  return p.grouping && p.grouping->bounds != GroupBounds::sizes;
+};
+constexpr auto offsets_shape = [](const auto& p) {
+  const Grouping g = p.grouping.value_or(Grouping{});
+  const bool ends = g.bounds == GroupBounds::offsets;
+  return integers(std::uint64_t{g.groups} + (ends ? 1 : 0), size_in_bytes(g.offsets));
+};
+constexpr auto has_sizes = [](const auto& p) {
+  return p.grouping && p.grouping->bounds != GroupBounds::offsets;
+};
+constexpr auto sizes_shape = [](const auto& p) {
+  const Grouping g = p.grouping.value_or(Grouping{});
+  return integers(g.groups, size_in_bytes(g.offsets));
+};
+
+constexpr auto indexes_rows = [](const auto& p) { return has_row_index(p.grouping); };
+constexpr auto row_index_shape = [](const auto& p) {
+  OperandShape out = vector_along_m(DataType::f32, p.m, 1, 0);
+  out.element_bytes = sizeof(std::uint32_t);
+  return out;
+};
+constexpr auto has_row_weights = [](const auto& p) {
+  return p.grouping && p.grouping->row_weights;
+};
+constexpr auto row_weights_shape = [](const auto& p) {
+  return vector_along_n(DataType::f32, places_of(p.grouping.value_or(Grouping{})), 1, 0);
+};
+constexpr auto indexes_b = [](const auto& p) { return has_b_index(p.grouping); };
+constexpr auto b_index_shape = [](const auto& p) {
+  return integers(p.grouping.value_or(Grouping{}).groups, sizeof(std::uint32_t));
 };
 
 void ask_for_bias(Problem& p, DataType type, bool several) {
@@ -110,6 +145,22 @@ constexpr OperandRow vector_row(OperandRow row) {
   row.shape_of = [](const Problem& p) { return shape(p); };
   row.is_touched = [](const ResolvedProblem& p) { return exists(p); };
   row.operand = [](const ResolvedProblem& p) { return vector_operand(shape(p)); };
+  return row;
+}
+
+// Kernels read the caller's offsets, or a table that one of them makes of the caller's numbers.
+constexpr OperandRow offsets_row() {
+  OperandRow row = vector_row<has_offsets, offsets_shape>({.id = OperandId::offsets,
+                                                           .name = "offsets",
+                                                           .span = &Operands::offsets,
+                                                           .twin = OperandId::offsets,
+                                                           .is_integer = true});
+  row.operand = [](const ResolvedProblem& p) {
+    Operand out = vector_operand(offsets_shape(p));
+    out.address = p.grouping->bounds == GroupBounds::offsets ? &Addresses::offsets
+                                                             : &Addresses::given_offsets;
+    return out;
+  };
   return row;
 }
 
@@ -154,7 +205,7 @@ Operand matrix_operand(const ResolvedMatrix& matrix, std::uint64_t count) {
 
 OperandShape b_shape(const Problem& p) {
   const bool own = p.grouping && p.grouping->b == GroupedB::per_group;
-  return {p.b, p.k, columns_of_b(p), own ? p.grouping->groups : p.batch};
+  return {p.b, p.k, columns_of_b(p), own ? matrices_of(*p.grouping) : p.batch};
 }
 
 // Every row of D has all of B.
@@ -167,7 +218,9 @@ Operand b_operand(const ResolvedProblem& p) {
 // C, D and aux.
 template <Matrix Problem::*matrix>
 OperandShape result_shape(const Problem& p) {
-  return {p.*matrix, p.m, matrix == &Problem::aux ? product_columns(p) : p.n,
+  const bool placed = matrix == &Problem::d && places_rows(p.grouping);
+  return {p.*matrix, placed ? p.grouping->d_rows : p.m,
+          matrix == &Problem::aux ? product_columns(p) : p.n,
           is_grouped(p, GroupAlong::k) ? p.grouping->groups : p.batch};
 }
 template <ResolvedMatrix ResolvedProblem::*matrix>
@@ -227,7 +280,8 @@ constexpr OperandRow rows[] = {
      .exists = [](const Problem&) { return true; },
      .shape_of =
          [](const Problem& p) {
-           return OperandShape{p.a, p.m, p.k, p.batch};
+           const std::uint64_t rows = gathers_rows(p.grouping) ? p.grouping->a_rows : p.m;
+           return OperandShape{p.a, rows, p.k, p.batch};
          },
      .is_touched = [](const ResolvedProblem& p) { return p.k != 0; },
      .operand =
@@ -370,15 +424,42 @@ constexpr OperandRow rows[] = {
          .option = "--row-values",
          .help = "Write the rows' numbers that --row-op logsumexp … variance gives",
          .needs = scalar_row_ops}),
-    vector_row<has_offsets, offsets_shape>({.id = OperandId::offsets,
-                                            .name = "offsets",
-                                            .span = &Operands::offsets,
-                                            .address = &Addresses::offsets,
-                                            .twin = OperandId::offsets}),
+    offsets_row(),
     row_of_tensor<0>(OperandId::t0, &Operands::t0, "--t0"),
     row_of_tensor<1>(OperandId::t1, &Operands::t1, "--t1"),
     row_of_tensor<2>(OperandId::t2, &Operands::t2, "--t2"),
     row_of_tensor<3>(OperandId::t3, &Operands::t3, "--t3"),
+    vector_row<has_sizes, sizes_shape>({.id = OperandId::group_sizes,
+                                        .name = "group_sizes",
+                                        .span = &Operands::group_sizes,
+                                        .address = &Addresses::group_sizes,
+                                        .twin = OperandId::group_sizes,
+                                        .is_integer = true}),
+    vector_row<indexes_rows, row_index_shape>({.id = OperandId::row_index,
+                                               .name = "row_index",
+                                               .span = &Operands::row_index,
+                                               .address = &Addresses::row_index,
+                                               .twin = OperandId::row_index,
+                                               .is_integer = true}),
+    vector_row<has_row_weights, row_weights_shape>(
+        {.id = OperandId::row_weights,
+         .name = "row_weights",
+         .span = &Operands::row_weights,
+         .address = &Addresses::row_weights,
+         .twin = OperandId::row_weights,
+         .option = "--row-weights",
+         .help = "Factors of the rows that are added up to rows of D, f32: --d-rows x --d-terms",
+         .needs = "--d-rows",
+         .ask =
+             [](Problem& p, DataType, bool) {
+               if (p.grouping) p.grouping->row_weights = true;
+             }}),
+    vector_row<indexes_b, b_index_shape>({.id = OperandId::b_index,
+                                          .name = "b_index",
+                                          .span = &Operands::b_index,
+                                          .address = &Addresses::b_index,
+                                          .twin = OperandId::b_index,
+                                          .is_integer = true}),
     prepared_row(OperandId::source, "source", &Operands::source, &Addresses::source),
     prepared_row(OperandId::codes, "codes", &Operands::codes, &Addresses::codes),
     prepared_row(OperandId::scales, "scales", &Operands::scales, &Addresses::scales),

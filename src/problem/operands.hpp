@@ -49,7 +49,9 @@ struct OperandRow {
   DeviceSpan Operands::*span = nullptr;
   std::uint64_t Addresses::*address = nullptr;  // null: it depends on the problem
   OperandId twin = OperandId::a;  // the operand that a transposed problem reads as this one
-  bool written = false;           // by every product
+  bool is_integer =
+      false;             // numbers that say which elements are meant; the tool has no file of them
+  bool written = false;  // by every product
   bool (*written_by)(const Problem&) = nullptr;  // by some; null: by none but those above
   // The matrix of the problem that describes it; null: a vector. A tensor may be either.
   Matrix Problem::*matrix = nullptr;

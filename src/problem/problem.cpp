@@ -168,6 +168,7 @@ std::string_view to_string(GatedB b) noexcept { return enumerator_name(b); }
 std::string_view to_string(OffsetType type) noexcept { return enumerator_name(type); }
 std::string_view to_string(GroupAlong along) noexcept { return enumerator_name(along); }
 std::string_view to_string(GroupedB b) noexcept { return enumerator_name(b); }
+std::string_view to_string(GroupBounds bounds) noexcept { return enumerator_name(bounds); }
 std::string_view to_string(RowOp op) noexcept { return enumerator_name(op); }
 std::string_view to_string(F32Arithmetic arithmetic) noexcept {
   const Input* const input = find_input(arithmetic);
@@ -191,6 +192,7 @@ VKGEMM_PARSE(Gate, parse_gate)
 VKGEMM_PARSE(GatedB, parse_gated_b)
 VKGEMM_PARSE(OffsetType, parse_offset_type)
 VKGEMM_PARSE(GroupAlong, parse_group_along)
+VKGEMM_PARSE(GroupBounds, parse_group_bounds)
 VKGEMM_PARSE(RowOp, parse_row_op)
 #undef VKGEMM_PARSE
 std::optional<F32Arithmetic> parse_f32_arithmetic(std::string_view text) noexcept {

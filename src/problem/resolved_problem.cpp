@@ -188,11 +188,11 @@ void set_input(ResolvedMatrix& packed, const Input& input) noexcept {
 
 std::uint64_t ResolvedProblem::b_count() const noexcept {
   if (!grouping) return batch;
-  return grouping->b == GroupedB::per_group ? grouping->groups : 1;
+  return grouping->b == GroupedB::per_group ? matrices_of(*grouping) : 1;
 }
 
 std::uint64_t ResolvedProblem::bias_count() const noexcept {
-  return grouping ? grouping->groups : batch;
+  return grouping ? matrices_of(*grouping) : batch;
 }
 
 std::uint64_t ResolvedProblem::typical_m() const noexcept {
@@ -301,16 +301,20 @@ Result<ResolvedProblem> resolve_one_batch(const Problem& problem) {
     return std::nullopt;
   };
 
-  if (auto error = resolve_input(out.a, {"a", "M", "K"}, problem.a, m, k, out.a_count()))
+  const std::uint64_t a_rows = out.gathers_rows() ? out.grouping->a_rows : m;
+  if (auto error = resolve_input(out.a, {"a", out.gathers_rows() ? "grouping.a_rows" : "M", "K"},
+                                 problem.a, a_rows, k, out.a_count())) {
     return *error;
+  }
   const std::string_view doubled = out.gated ? "2N" : "N";
   const std::string_view b_columns = out.b_columns() != n ? doubled : "N";
   if (auto error = resolve_input(out.b, {"b", "K", b_columns}, problem.b, k, out.b_columns(),
                                  out.b_count())) {
     return *error;
   }
-  if (auto error =
-          resolve_into(out.d, {"d", "M", "N", Access::write}, problem.d, m, n, out.batch)) {
+  const bool places = places_rows(out.grouping);
+  if (auto error = resolve_into(out.d, {"d", places ? "grouping.d_rows" : "M", "N", Access::write},
+                                problem.d, places ? out.grouping->d_rows : m, n, out.batch)) {
     return *error;
   }
   if (!out.has_d()) out.d.bytes = 0;

@@ -8,6 +8,7 @@
 #include "problem/data_type.hpp"
 #include "problem/operand_id.hpp"
 #include "problem/resolved_matrix.hpp"
+#include "problem/row_index.hpp"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 
@@ -118,6 +119,12 @@ struct ResolvedProblem {
   std::uint64_t ld_b() const noexcept {
     return is_gated(GatedB::interleaved) && b.layout == Layout::col_major ? 2 * b.ld : b.ld;
   }
+
+  // Rows that are found by index.
+  bool gathers_rows() const noexcept { return vkgemm::gathers_rows(grouping); }
+  bool adds_rows() const noexcept { return vkgemm::adds_rows(grouping); }
+  bool scatters_rows() const noexcept { return places_rows(grouping) && !adds_rows(); }
+  bool has_row_index() const noexcept { return vkgemm::has_row_index(grouping); }
 
   // How many matrices A and B have, and how many biases there are.
   std::uint64_t a_count() const noexcept { return is_grouped(GroupAlong::k) ? 1 : batch; }

@@ -38,8 +38,9 @@ bool interleaved(const Operand& a, std::uint64_t a_address, const Operand& b,
 OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspace_bytes)
     : all_(operands_of(problem)),
       of_problem_(true),
-      c_may_be_d_(problem.has_c() && problem.c.type == problem.d.type &&
-                  problem.c.layout == problem.d.layout && problem.c.ld == problem.d.ld &&
+      c_may_be_d_(problem.has_c() && !places_rows(problem.grouping) &&
+                  problem.c.type == problem.d.type && problem.c.layout == problem.d.layout &&
+                  problem.c.ld == problem.d.ld &&
                   (problem.batch == 1 || problem.c.batch_stride == problem.d.batch_stride) &&
                   problem.repeat_steps[OperandId::c] == problem.repeat_steps[OperandId::d]),
       b_is_two_(problem.k != 0 && problem.is_gated(GatedB::separate)) {

@@ -74,6 +74,7 @@ class StepsRecorder {
       Addresses own = at;
       if (step.copied == &Addresses::b) own.b_right = given.b_right;
       record_step(recorder_, step, plan_.before[i], own, part);
+      if (step.alone) recorder_.wait();
       recorded = true;
     }
     if (steps_.line_scales) {

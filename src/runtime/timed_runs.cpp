@@ -12,6 +12,7 @@
 #include "device/caps.hpp"
 #include "problem/convert.hpp"
 #include "problem/data_type.hpp"
+#include "problem/row_index.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
 
@@ -42,17 +43,19 @@ std::uint64_t front_of(const Buffer& buffer) {
   return aligned_span(buffer.address()) - buffer.address();
 }
 
-// Writes the offsets, those of groups of equal size if there are none, as little-endian numbers of
-// `element` bytes.
-void write_offsets(std::byte* to, const Problem& problem, std::span<const std::uint64_t> offsets,
-                   std::uint32_t element) {
+// The offsets of groups, of equal size if none are given.
+std::vector<std::int64_t> offsets_of(const Problem& problem,
+                                     std::span<const std::uint64_t> offsets) {
+  if (!problem.grouping) return {};
   const auto& groups = *problem.grouping;
   const std::uint64_t capacity = groups.along == GroupAlong::m ? problem.m : problem.k;
+  std::vector<std::int64_t> out;
   for (std::size_t i = 0; i <= groups.groups; ++i) {
     const std::uint64_t at =
         offsets.empty() ? capacity * i / std::max(groups.groups, 1U) : offsets[i];
-    std::memcpy(to + i * element, &at, element);
+    out.push_back(static_cast<std::int64_t>(at));
   }
+  return out;
 }
 
 void write_random(std::byte* to, DataType type) {
@@ -170,17 +173,17 @@ Result<void> TimedRuns::prepare(const Plan& plan, std::span<const std::uint64_t>
   for (const OperandRow& row : operand_rows()) {
     DeviceSpan& span = operands_.*row.span;
     if (span.bytes == 0) continue;
-    const bool is_offsets = row.id == OperandId::offsets;
-    auto buffer = allocate(span.bytes, is_offsets ? Placement::mapped : Placement::device);
+    auto buffer = allocate(span.bytes, row.is_integer ? Placement::mapped : Placement::device);
     if (!buffer) return buffer.error();
     span.address = aligned_span((*buffer)->address());
     const bool written = row.is_written(plan.problem());
     own_.push_back(
         {written, row.shape(plan.problem()).matrix.type, span.bytes, *std::move(buffer)});
     Own& own = own_.back();
-    if (is_offsets) {
-      write_offsets(own.buffer->mapped() + front_of(*own.buffer), plan.problem(), offsets,
-                    row.shape(plan.problem()).element());
+    if (row.is_integer) {
+      const Problem& problem = plan.problem();
+      const auto numbers = integers_of(row.id, problem, offsets_of(problem, offsets));
+      std::memcpy(own.buffer->mapped() + front_of(*own.buffer), numbers.data(), numbers.size());
     } else if (!written) {
       if (auto filled = fill(own); !filled) return filled;
     }

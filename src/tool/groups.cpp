@@ -26,11 +26,6 @@ void check(const std::vector<std::int64_t>& offsets, const std::string& from) {
 
 }  // namespace
 
-std::vector<std::byte> Groups::encoded() const {
-  if (!grouping) return {};
-  return oracle::encode_offsets(offsets, grouping->offsets);
-}
-
 Problem Groups::worked(const Problem& problem) const {
   Problem dense = problem;
   if (!grouping) return dense;
@@ -64,6 +59,8 @@ void GroupOptions::add(CLI::App& app) {
   add_named(app, "--group-along", along, "What the groups are of: rows, or K with a D each");
   app.add_flag("--b-per-group", b_per_group, "Every group of rows has a matrix B of its own");
   add_named(app, "--offset-type", type, "Type of the offsets in memory");
+  tool::add(app, indices,
+            {"bounds", "a_rows", "a_terms", "d_rows", "d_terms", "row_weights", "b_matrices"});
 }
 
 std::vector<std::int64_t> GroupOptions::offsets(const std::optional<std::uint64_t>& capacity,
@@ -111,6 +108,9 @@ Groups GroupOptions::groups(std::optional<std::uint64_t>& m,
                             std::optional<std::uint64_t>& k) const {
   if (!given()) {
     if (b_per_group) usage("--b-per-group needs groups: give --groups");
+    if (!indices.given.empty()) {
+      usage("grouping." + std::string(*indices.given.begin()) + " needs groups: give --groups");
+    }
     return {};
   }
   std::optional<std::uint64_t>& capacity = along == GroupAlong::m ? m : k;
@@ -129,10 +129,15 @@ Groups GroupOptions::groups(std::optional<std::uint64_t>& m,
     usage(from + ": " + std::to_string(groups.offsets.size() - 1) + " groups, at most " +
           std::to_string(kMostGroups));
   }
-  groups.grouping = Grouping{.groups = static_cast<std::uint32_t>(groups.offsets.size() - 1),
-                             .offsets = type.value_or(in_memory),
-                             .along = along,
-                             .b = b_per_group ? GroupedB::per_group : GroupedB::shared};
+  Grouping& grouping = groups.grouping.emplace(indices.values);
+  grouping.groups = static_cast<std::uint32_t>(groups.offsets.size() - 1);
+  grouping.offsets = type.value_or(in_memory);
+  grouping.along = along;
+  grouping.b = b_per_group ? GroupedB::per_group : GroupedB::shared;
+  if (grouping.bounds == GroupBounds::sizes && groups.offsets.front() != 0) {
+    usage(from + ": the first offset is " + std::to_string(groups.offsets.front()) +
+          ", and groups of --group-bounds sizes begin at 0");
+  }
   return groups;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tool/options.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -16,9 +17,6 @@ namespace vkgemm::tool {
 struct Groups {
   std::optional<Grouping> grouping;
   std::vector<std::int64_t> offsets;
-
-  // As they are in memory.
-  std::vector<std::byte> encoded() const;
 
   // The dense problem with as much work.
   Problem worked(const Problem& problem) const;
@@ -38,7 +36,8 @@ struct Shape {
 std::string describe(const Grouping& grouping);
 
 struct GroupOptions {
-  // Adds --groups, --group-count, --offsets, --group-along, --b-per-group and --offset-type.
+  // Adds --groups, --group-count, --offsets, --group-along, --b-per-group, --offset-type and the
+  // fields of rows and matrices by index.
   void add(CLI::App& app);
 
   bool given() const { return !sizes.empty() || count || !file.empty(); }
@@ -52,6 +51,7 @@ struct GroupOptions {
 
   GroupAlong along = GroupAlong::m;
   bool b_per_group = false;
+  FieldOptions<Grouping> indices;
 
  private:
   std::vector<std::int64_t> offsets(const std::optional<std::uint64_t>& capacity,

@@ -7,6 +7,7 @@
 #include "problem/epilogue_steps.hpp"
 #include "problem/fields.hpp"
 #include "problem/inputs/input.hpp"
+#include "problem/row_index.hpp"
 #include "runtime/fingerprint.hpp"
 #include "tool/tool.hpp"
 
@@ -204,7 +205,9 @@ Job job_from_files(const JobOptions& options) {
           std::string(to_string(a.type)) + " and " + b.file + " is " +
           std::string(to_string(b.type)));
   }
-  set_size(options, "m", p.m, a.rows, a.file);
+  // Rows of A that are gathered say nothing of M.
+  const bool gathers = options.groups.indices.values.a_rows != 0;
+  if (!gathers) set_size(options, "m", p.m, a.rows, a.file);
   const std::uint64_t n = b.cols / load_b_right(p.gated, options.files[OperandId::b_right],
                                                 options.bf16, b, job.data[OperandId::b_right]);
   set_size(options, "n", p.n, n, b.file);
@@ -215,8 +218,15 @@ Job job_from_files(const JobOptions& options) {
   }
 
   std::optional<std::uint64_t> m = a.rows, k = a.cols;
+  if (gathers) m.reset();
+  if (gathers && options.product.has("m")) m = p.m;
   job.groups = options.groups.groups(m, k);
+  p.m = *m;
   p.grouping = job.groups.grouping;
+  if (gathers && p.grouping && p.grouping->a_rows != a.rows) {
+    usage("--a-rows is " + std::to_string(p.grouping->a_rows) + ", but " + a.describe() + " has " +
+          std::to_string(a.rows) + " rows");
+  }
   if (p.grouping) {
     const std::uint64_t needed = row_of(OperandId::b).shape(p).count;
     if (a.batch != 1 || b.batch != needed) {
@@ -336,7 +346,9 @@ Job make_job(const JobOptions& options) {
   const bool has_codes = p.row_reduction && p.row_reduction->op == RowOp::quantise;
   p.aux = options.matrices[OperandId::aux].matrix(has_codes ? DataType::f32 : p.d.type, p.d.layout);
   check_files(options, p);
-  job.data[OperandId::offsets] = job.groups.encoded();
+  for (const OperandRow& row : operand_rows()) {
+    if (row.is_integer) job.data[row.id] = integers_of(row.id, p, job.groups.offsets);
+  }
   job.source = p;
   const auto& packed_b = job.packed[OperandId::b];
   PackOptions packs = options.packs;
@@ -360,8 +372,7 @@ void generate_operands(const JobOptions& options, Job& job) {
   const Problem& p = job.source;
   std::fprintf(stderr, "generating operands …\n");
   for (const OperandRow& row : operand_rows()) {
-    // Offsets are the groups'.
-    if (row.is_written(p) || row.id == OperandId::offsets || !row.exists(p)) continue;
+    if (row.is_written(p) || row.is_integer || !row.exists(p)) continue;
     job.data[row.id] = generate(row.id, p, options.fill, options.seed);
   }
 }

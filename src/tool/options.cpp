@@ -351,6 +351,11 @@ void add(CLI::App& app, FieldOptions<RowReduction>& options) {
   FieldsOf<RowReduction>::visit(fields, options.values, options.values);
 }
 
+void add(CLI::App& app, FieldOptions<Grouping>& options, std::vector<std::string_view> names) {
+  AddFields fields(app, options.given, {}, std::move(names));
+  FieldsOf<Grouping>::visit(fields, options.values, options.values);
+}
+
 void add(CLI::App& app, FieldOptions<Problem>& options, std::vector<std::string_view> names) {
   AddFields fields(app, options.given, {}, std::move(names));
   FieldsOf<Problem>::visit(fields, options.values, options.values);

@@ -115,7 +115,8 @@ struct FieldOptions {
 // Adds the options of its fields (src/problem/fields.hpp).
 void add(CLI::App& app, FieldOptions<Epilogue>& options);
 void add(CLI::App& app, FieldOptions<RowReduction>& options);
-// Adds the options of some fields of a problem, by their names.
+// Adds the options of some fields of a problem, or of its groups, by their names.
+void add(CLI::App& app, FieldOptions<Grouping>& options, std::vector<std::string_view> fields);
 void add(CLI::App& app, FieldOptions<Problem>& options, std::vector<std::string_view> fields);
 
 // Throws if an option describes a generated operand: files describe theirs themselves.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "oracle/quantised.hpp"
+#include "problem/row_index.hpp"
 #include "tool/matrices.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
@@ -40,7 +41,6 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
       problem_(plain(problem)),
       groups_(groups),
       bytes_(operand_bytes(problem_)),
-      offsets_(groups.encoded()),
       multiplied_(problem_) {
   pool.make_room();
   const Problem source = to_be_packed(problem_, problem);
@@ -49,10 +49,12 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
     Buffer& plain = device_.plain[row.id];
     if (row.is_written(problem_)) {
       plain = unwrap(runner.allocate(bytes));
-    } else if (row.id == OperandId::offsets) {
+    } else if (row.is_integer && bytes != 0) {
+      std::vector<std::byte>& numbers = integers_[row.id];
+      numbers = integers_of(row.id, problem_, groups.offsets);
       plain = unwrap(runner.allocate(bytes));
-      unwrap(runner.upload(plain, 0, offsets_.data(), offsets_.size()));
-      host_[row.id] = offsets_.data();
+      unwrap(runner.upload(plain, 0, numbers.data(), numbers.size()));
+      host_[row.id] = numbers.data();
     } else if (bytes != 0) {
       const std::uint64_t seed = 1 + static_cast<std::uint64_t>(row.id);
       inputs_[row.id] = pool.get(row.shape(problem_).matrix.type, bytes, seed);

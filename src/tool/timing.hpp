@@ -87,7 +87,7 @@ class TimedCase {
   const Problem problem_;  // with plain operands
   const Groups& groups_;
   const PerOperand<std::uint64_t> bytes_;
-  std::vector<std::byte> offsets_;
+  PerOperand<std::vector<std::byte>> integers_;
   PerOperand<OperandPool::Operand> inputs_;
   DeviceOperands device_;  // offsets, results, and what is packed
   // The elements that codes stand for: rounded to B's type, and, once a kernel multiplies them,

@@ -280,7 +280,9 @@ ProblemFigures::ProblemFigures(const ResolvedProblem& problem, const TimingModel
     return problem.summed > 1 && operand.batch_stride == 0 ? k / static_cast<double>(problem.summed)
                                                            : k;
   };
-  const double operands = read(problem.a) * m * matrices(problem.a, problem) * elements +
+  const double rows_of_a =
+      problem.gathers_rows() ? std::min(m, static_cast<double>(problem.grouping->a_rows)) : m;
+  const double operands = read(problem.a) * rows_of_a * matrices(problem.a, problem) * elements +
                           read(problem.b) * n * matrices_b * bits_b / 8.0 / kilobyte;
   memory = (operands + result_kilobytes(problem)) / timing.memory;
   results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;

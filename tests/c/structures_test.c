@@ -23,7 +23,7 @@ static void test_names(void) {
   EXPECT(value == VKGEMM_DATA_TYPE_BF16);
 
   // Each name leads back, and no enumeration is without names.
-  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_TENSOR_SHAPE; ++e) {
+  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_GROUP_BOUNDS; ++e) {
     int count = 0;
     for (int32_t v = 0; v < 64; ++v) {
       if (vkgemm_enumerator_name((VkgemmEnumeration)e, v, &name) != VKGEMM_SUCCESS) continue;
@@ -41,7 +41,7 @@ static void test_names(void) {
   EXPECT_STATUS(vkgemm_enumerator_parse(VKGEMM_ENUMERATION_BIAS, "along_z", &value),
                 VKGEMM_ERROR_INVALID_ARGUMENT);
   EXPECT_STATUS(
-      vkgemm_enumerator_name((VkgemmEnumeration)(VKGEMM_ENUMERATION_TENSOR_SHAPE + 1), 0, &name),
+      vkgemm_enumerator_name((VkgemmEnumeration)(VKGEMM_ENUMERATION_GROUP_BOUNDS + 1), 0, &name),
       VKGEMM_ERROR_INVALID_ARGUMENT);
   EXPECT_STATUS(vkgemm_enumerator_parse((VkgemmEnumeration)77, "none", &value),
                 VKGEMM_ERROR_INVALID_ARGUMENT);

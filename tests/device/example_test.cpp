@@ -1,14 +1,18 @@
 // tests/examples/transformer_mlp.cpp and the README's C++ as they stand, on this device: their
 // results against the reference, one product after the other. The gradients of
-// tests/examples/linear_layer.cpp against finite differences.
+// tests/examples/linear_layer.cpp against finite differences, the experts of
+// tests/examples/moe_layer.cpp against sums in double precision.
 #include <volk.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "../examples/linear_layer.cpp"
 #include "../examples/minimal.cpp"
+#include "../examples/moe_layer.cpp"
 #include "../examples/transformer_mlp.cpp"
 #include "harness.hpp"
 #include "oracle/reference.hpp"
@@ -189,6 +193,116 @@ TEST(Examples, LinearLayer) {
   };
   expect_slopes(loss.bias, dbias);
   expect_slopes(loss.w, dw);
+}
+
+// What the application does between the router and the experts.
+struct Choices {
+  std::vector<std::uint32_t> sorted;
+  std::vector<std::int32_t> sizes;
+  std::vector<float> weights;
+
+  Choices(const Bytes& p, std::uint64_t tokens, std::uint32_t experts, std::uint32_t chosen)
+      : sizes(experts), weights(tokens * chosen) {
+    std::vector<std::vector<std::uint32_t>> of_expert(experts);
+    for (std::uint64_t t = 0; t < tokens; ++t) {
+      const auto weight = [&](std::uint32_t e) {
+        return load_element(p.data(), DataType::f32, t * experts + e);
+      };
+      std::vector<std::uint32_t> order(experts);
+      std::iota(order.begin(), order.end(), 0u);
+      std::ranges::stable_sort(order, std::ranges::greater(), weight);
+      for (std::uint32_t c = 0; c < chosen; ++c) {
+        const std::uint64_t choice = t * chosen + c;
+        of_expert[order[c]].push_back(static_cast<std::uint32_t>(choice));
+        weights[choice] = static_cast<float>(weight(order[c]));
+      }
+    }
+    for (std::uint32_t e = 0; e < experts; ++e) {
+      sizes[e] = static_cast<std::int32_t>(of_expert[e].size());
+      sorted.insert(sorted.end(), of_expert[e].begin(), of_expert[e].end());
+    }
+  }
+};
+
+template <class T>
+Bytes bytes_of_all(const std::vector<T>& values) {
+  Bytes bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+TEST(Examples, MoeLayer) {
+  constexpr std::uint64_t tokens = 29, width = 40, hidden = 24;
+  constexpr std::uint32_t experts = 6, chosen = 2;
+  const auto layer = plan_moe_layer(context(), tokens, width, hidden, experts, chosen);
+  ASSERT_TRUE(succeeds(layer));
+  const Bytes x = filled(tokens * width, DataType::f16, 1);
+  const Bytes router = filled(width * experts, DataType::f16, 2);
+  const Bytes gate_and_up = filled(experts * width * 2 * hidden, DataType::f16, 3);
+  const Bytes down = filled(experts * hidden * width, DataType::f16, 4);
+  const headless::Buffer at_x = uploaded(x), at_router = uploaded(router);
+  const headless::Buffer at_up = uploaded(gate_and_up), at_down = uploaded(down);
+  const std::uint64_t p_bytes = tokens * experts * sizeof(float);
+  const std::uint64_t h_bytes = tokens * chosen * hidden * 2, y_bytes = tokens * width * 2;
+  const headless::Buffer at_p = output(p_bytes), at_h = output(h_bytes), at_y = output(y_bytes);
+  MoeLayerOperands operands{.x = at_x.span(),
+                            .router = at_router.span(),
+                            .gate_and_up = at_up.span(),
+                            .down = at_down.span(),
+                            .p = at_p.span(),
+                            .h = at_h.span(),
+                            .y = at_y.span()};
+  std::vector<headless::Buffer> workspaces;
+  const Plan* const plans[] = {&layer->router, &layer->up, &layer->down};
+  for (std::size_t i = 0; i < std::size(plans); ++i) {
+    workspaces.push_back(output(std::max<std::uint64_t>(plans[i]->workspace_bytes(), 4)));
+    operands.workspaces[i] = workspaces.back().span();
+  }
+  ASSERT_TRUE(succeeds(runner().submit(
+      [&](VkCommandBuffer commands) { return record_router(*layer, commands, operands); })));
+  const Bytes p = downloaded(at_p, p_bytes);
+  const Choices choices(p, tokens, experts, chosen);
+  const headless::Buffer at_choices = uploaded(bytes_of_all(choices.sorted));
+  const headless::Buffer at_sizes = uploaded(bytes_of_all(choices.sizes));
+  const headless::Buffer at_weights = uploaded(bytes_of_all(choices.weights));
+  operands.choices = at_choices.span();
+  operands.sizes = at_sizes.span();
+  operands.weights = at_weights.span();
+  ASSERT_TRUE(succeeds(runner().submit(
+      [&](VkCommandBuffer commands) { return record_experts(*layer, commands, operands); })));
+
+  const Bytes y = downloaded(at_y, y_bytes);
+  const auto f16 = [](const Bytes& from, std::uint64_t i) {
+    return load_element(from.data(), DataType::f16, i);
+  };
+  std::vector<double> expected(tokens * width);
+  std::size_t next = 0;
+  for (std::uint32_t e = 0; e < experts; ++e) {
+    for (std::int32_t i = 0; i < choices.sizes[e]; ++i) {
+      const std::uint32_t choice = choices.sorted[next++];
+      const std::uint64_t t = choice / chosen;
+      std::vector<double> h(hidden);
+      for (std::uint64_t j = 0; j < hidden; ++j) {
+        double gate = 0.0, up = 0.0;
+        for (std::uint64_t k = 0; k < width; ++k) {
+          const std::uint64_t line = (e * width + k) * 2 * hidden;
+          gate += f16(x, t * width + k) * f16(gate_and_up, line + j);
+          up += f16(x, t * width + k) * f16(gate_and_up, line + hidden + j);
+        }
+        h[j] = gate / (1.0 + std::exp(-gate)) * up;
+      }
+      for (std::uint64_t j = 0; j < width; ++j) {
+        double sum = 0.0;
+        for (std::uint64_t k = 0; k < hidden; ++k) {
+          sum += h[k] * f16(down, (e * hidden + k) * width + j);
+        }
+        expected[t * width + j] += static_cast<double>(choices.weights[choice]) * sum;
+      }
+    }
+  }
+  for (std::uint64_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(f16(y, i), expected[i], 0.01 + 0.004 * std::fabs(expected[i])) << i;
+  }
 }
 
 // The README's program, in a context of its own on the runner's device.

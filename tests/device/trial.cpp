@@ -1,6 +1,7 @@
 #include "trial.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <map>
 
@@ -11,6 +12,7 @@
 #include "problem/convert.hpp"
 #include "problem/epilogue_steps.hpp"
 #include "problem/resolve.hpp"
+#include "problem/row_index.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
 #include "trial_operands.hpp"
@@ -94,17 +96,19 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   for (const OperandRow& row : operand_rows()) {
     HostBuffer& buffer = host_[row.id];
     buffer = make_buffer(bytes[row.id], options.shift * size_in_bytes(type_of(row.id)));
-    if (bytes[row.id] == 0 || row.is_written(problem_) || row.id == OperandId::offsets) continue;
+    if (bytes[row.id] == 0 || row.is_written(problem_) || row.is_integer) continue;
     fill_operand(row.id, problem, fill, options.seed, buffer);
   }
-  HostBuffer& offsets = host_[OperandId::offsets];
-  offsets = {};
-  offsets.bytes.resize(margin);
-  offsets.begin = margin;
-  if (problem.grouping) {
-    const auto encoded = oracle::encode_offsets(options.offsets, problem.grouping->offsets);
-    offsets.bytes.insert(offsets.bytes.end(), encoded.begin(), encoded.end());
-    offsets.size = encoded.size();
+  for (const OperandRow& row : operand_rows()) {
+    if (!row.is_integer) continue;
+    HostBuffer& numbers = host_[row.id];
+    numbers = {};
+    numbers.bytes.resize(margin);
+    numbers.begin = margin;
+    if (!problem.grouping || !row.exists(problem)) continue;
+    const auto encoded = integers_of(row.id, problem, options.offsets);
+    numbers.bytes.insert(numbers.bytes.end(), encoded.begin(), encoded.end());
+    numbers.size = encoded.size();
   }
   if (!options.quantisation || is_empty(problem)) return;
   const Problem source = code_problem(problem, *options.quantisation);
@@ -127,6 +131,11 @@ void Trial::set(OperandId id, std::uint64_t row, std::uint64_t col, double eleme
 
 void Trial::set_byte(OperandId id, std::uint64_t row, std::uint64_t col, std::uint8_t code) {
   host_[id].data()[row_of(id).shape(problem_).index(0, row, col)] = static_cast<std::byte>(code);
+}
+
+void Trial::set_integer(OperandId id, std::uint64_t place, std::int64_t value) {
+  const std::uint32_t size = row_of(id).shape(problem_).element();
+  std::memcpy(host_[id].data() + place * size, &value, size);
 }
 
 double Trial::get(OperandId id, std::uint64_t row, std::uint64_t col, std::uint64_t batch) const {
@@ -312,12 +321,12 @@ testing::AssertionResult Trial::is_within_bound(oracle::Verify mode) const {
     HostBuffer got = host_[row.id], before = poisoned(row.id);
     for (HostBuffer* buffer : {&got, &before}) {
       if (got.size == 0) continue;
-      if (!oracle::has_products(problem_)) {
+      const bool is_sum = adds_rows(problem_.grouping) && row.id == OperandId::d;
+      if (!oracle::has_products(problem_) || is_sum) {
         clear(row, problem_, *buffer, 0);
         continue;
       }
-      for (const auto& group :
-           oracle::products_of(multiplied(), host_[OperandId::offsets].data())) {
+      for (const auto& group : oracle::products_of(multiplied(), host_operands())) {
         clear(row, group.problem, *buffer, group.begins[row.id]);
       }
     }

@@ -69,6 +69,9 @@ class Trial {
   // An element of 8 bits, by its code.
   void set_byte(OperandId id, std::uint64_t row, std::uint64_t col, std::uint8_t code);
 
+  // An integer of offsets, sizes or indices.
+  void set_integer(OperandId id, std::uint64_t place, std::int64_t value);
+
   // The codes of a quantised B, or of its right half; store_elements() once they were changed.
   oracle::CodeMatrix& codes(OperandId id = OperandId::b) { return *codes_[id]; }
   void store_elements();

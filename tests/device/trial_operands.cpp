@@ -17,10 +17,15 @@ std::uint64_t seed_of(OperandId id, std::uint64_t seed) {
     std::uint64_t factor = 4, summand = 0;
   };
   static const PerOperand<Seed> seeds{
-      {OperandId::b, {4, 1}},          {OperandId::b_right, {4, 2}},
-      {OperandId::c, {4, 2}},          {OperandId::bias, {4, 3}},
-      {OperandId::gamma, {8, 5}},      {OperandId::beta, {8, 6}},
-      {OperandId::row_scales, {8, 7}}, {OperandId::column_scales, {8, 9}},
+      {OperandId::b, {4, 1}},
+      {OperandId::b_right, {4, 2}},
+      {OperandId::c, {4, 2}},
+      {OperandId::bias, {4, 3}},
+      {OperandId::gamma, {8, 5}},
+      {OperandId::beta, {8, 6}},
+      {OperandId::row_scales, {8, 7}},
+      {OperandId::column_scales, {8, 9}},
+      {OperandId::row_weights, {8, 13}},
   };
   return seed * seeds[id].factor + seeds[id].summand;
 }

@@ -87,6 +87,8 @@ class Kernel {
   void sum_columns();
   void reset();
   void carry();
+  void sum_rows();
+  void group_table();
   void pack();
   void pack_codes();
   void quantise_rows();
@@ -144,6 +146,7 @@ class Kernel {
   void inputs(const gpu::GemmParams& p, Batches a, Batches b);
   template <class Block>
   void read_offsets(const Block& p);
+  gpu::GemmParams without_indices(const gpu::GroupedParams& p);
   void epilogue(const gpu::GemmParams& p, Batches batches, Batches bias);
   void step(const gpu::GemmParams& p, std::uint32_t word, Batches batches, Batches bias);
   Region tile_sums(std::uint64_t address, std::uint64_t m, std::uint64_t row, std::uint64_t pitch,
@@ -228,7 +231,9 @@ void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
     const bool many = constant(id) == SCALES_PER_MATRIX;
     read(name, vector(address, bytes, many ? bytes : 0, matrices));
   };
-  factors("row_scales", SPEC_ROW_SCALES, p.row_scales, p.m, batches);
+  const std::uint64_t rows_of_a =
+      constant(SPEC_GATHER) != 0 ? block<gpu::GroupedParams>().gemm.a_batch : p.m;
+  factors("row_scales", SPEC_ROW_SCALES, p.row_scales, rows_of_a, batches);
   factors("column_scales", SPEC_COLUMN_SCALES, p.column_scales, aux_n, bias);
   for (std::size_t i = 0; i < constant(SPEC_STEP_COUNT); ++i) {
     step(p, constant(SPEC_STEP0 + i), batches, bias);
@@ -344,7 +349,24 @@ void Kernel::gemm_split() {
 template <class Block>
 void Kernel::read_offsets(const Block& p) {
   const std::uint64_t offset_bytes = constant(SPEC_OFFSETS_64) != 0 ? 8 : 4;
-  read("offsets", vector(p.offsets, (std::uint64_t{p.groups} + 1) * offset_bytes));
+  const bool has_ends = constant(SPEC_GROUP_ENDS) != 0;
+  const std::uint64_t numbers = has_ends ? 2 * std::uint64_t{p.groups} : p.groups + 1;
+  read("offsets", vector(p.offsets, numbers * offset_bytes));
+}
+
+// lib/schedule/row_index.glsl: fields with another meaning have their own again.
+gpu::GemmParams Kernel::without_indices(const gpu::GroupedParams& p) {
+  gpu::GemmParams seen = p.gemm;
+  if (constant(SPEC_GATHER) != 0 || constant(SPEC_SCATTER) != SCATTER_NONE) {
+    read("row_index", vector(p.row_index, p.gemm.m * word_bytes));
+  }
+  if (constant(SPEC_GATHER) != 0) seen.a_batch = 0;
+  if (constant(SPEC_SCATTER) != SCATTER_NONE) seen.d_batch = 0;
+  if (constant(SPEC_INDEXED_B) != 0) read("b_index", vector(p.b_index, p.groups * word_bytes));
+  if (constant(SPEC_SCATTER) == SCATTER_TERMS) {
+    update("rows of terms", vector(p.gemm.partial, p.gemm.d_batch * word_bytes));
+  }
+  return seen;
 }
 
 void Kernel::grouped() {
@@ -355,14 +377,50 @@ void Kernel::grouped() {
   const Batches own = !of_rows && constant(SPEC_PERSISTENT) != 0 ? groups : simple;
   read_offsets(p);
   count("the word for bad offsets", p.bad_group, false);
-  gpu::GemmParams seen = p.gemm;
+  const gpu::GemmParams own_fields = without_indices(p);
+  const Batches matrices{0, constant(SPEC_INDEXED_B) != 0 ? p.gemm.batch : p.groups};
+  gpu::GemmParams seen = own_fields;
+  if (constant(SPEC_GATHER) != 0 && constant(SPEC_A_PADDED) == 0) {
+    seen.m = static_cast<std::uint32_t>(p.gemm.a_batch);
+  }
   if (!of_rows && constant(SPEC_A_PADDED) != 0 && seen.k != 0) {  // copies by slots
     const std::uint32_t slot = constant(SPEC_TILE_K);
     seen.k = (seen.k / slot + p.groups) * slot;  // ResolvedProblem::group_slots()
   }
-  inputs(seen, own, of_rows ? groups : own);
-  epilogue(p.gemm, own, of_rows ? groups : own);
-  store_d(p.gemm, own);
+  inputs(seen, own, of_rows ? matrices : own);
+  epilogue(own_fields, own, of_rows ? matrices : own);
+  gpu::GemmParams stored = own_fields;
+  if (constant(SPEC_SCATTER) == SCATTER_ROWS) {
+    stored.m = static_cast<std::uint32_t>(p.gemm.d_batch);
+  }
+  store_d(stored, own);
+}
+
+void Kernel::sum_rows() {
+  const auto p = block<gpu::SumRowsParams>();
+  const std::uint64_t pieces =
+      std::max<std::uint64_t>(divided_up(p.n, 4 * std::uint64_t{SUM_ROWS_LOCAL_SIZE}), 1);
+  const std::uint64_t first = p.first_tile / pieces;
+  const std::uint64_t rows = divided_up(p.first_tile + std::uint64_t{launch_.x}, pieces) - first;
+  const std::uint64_t terms = rows * p.terms * word_bytes;
+  read("rows of terms", vector(p.partial + first * p.terms * word_bytes, terms));
+  if (p.row_weights != 0) {
+    read("row_weights", vector(p.row_weights + first * p.terms * word_bytes, terms));
+  }
+  const std::uint64_t element = bytes_of(constant(SPEC_D_TYPE));
+  write("d", matrix(p.d + first * p.ldd * element,
+                    {static_cast<std::uint32_t>(rows), p.n, p.ldd, false, element}, 0, {}));
+}
+
+void Kernel::group_table() {
+  const auto p = block<gpu::GroupTableParams>();
+  const std::uint64_t bytes = p.groups * std::uint64_t{constant(SPEC_OFFSETS_64) != 0 ? 8u : 4u};
+  const bool has_ends = constant(SPEC_GROUP_ENDS) != 0;
+  if (has_ends) read("offsets", vector(p.given_offsets, bytes));
+  read("group_sizes", vector(p.group_sizes, bytes));
+  const std::uint64_t entries = has_ends ? 2 * std::uint64_t{p.groups} : p.groups + 1;
+  write("the table of groups", vector(p.offsets, entries * word_bytes));
+  count("the word for bad offsets", p.bad_group, false);
 }
 
 // lib/rows/row_panel_state.glsl.
@@ -474,7 +532,10 @@ void Kernel::pack() {
       bytes_in_memory(SPEC_A_TYPE, input != nullptr ? size_in_bytes(input->given) : element);
   const bool halves = constant(SPEC_PACK_HALVES) != 0;
   const bool by_turns = constant(SPEC_GATE_INTERLEAVED) != 0;
-  const Shape source{p.depth, by_turns ? 2 * std::uint64_t{p.width} : p.width, p.source_ld,
+  const bool gathers = constant(SPEC_GATHER) != 0;
+  if (gathers) read("row_index", vector(p.row_index, p.width * word_bytes));
+  const std::uint64_t width = gathers ? p.source_rows : p.width;
+  const Shape source{p.depth, by_turns ? 2 * width : width, p.source_ld,
                      constant(SPEC_A_COL_MAJOR) == 0, read_element};
   // Scales of lines are in front, as large as an element each.
   const std::uint64_t half = std::uint64_t{p.copy_depth} + (has_line_scales() ? 1 : 0);
@@ -541,6 +602,8 @@ constexpr Row rows[] = {
     {"sum_slices", &Kernel::sum_slices},
     {"sum_integer_slices", &Kernel::sum_slices},
     {"sum_columns", &Kernel::sum_columns},
+    {"sum_rows", &Kernel::sum_rows},
+    {"group_table", &Kernel::group_table},
     {"reduce_rows", &Kernel::reduce_rows},
     {"merge_states", &Kernel::merge_states},
     {"reset", &Kernel::reset},

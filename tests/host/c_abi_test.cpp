@@ -36,7 +36,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
       EXPECT_EQ(named, std::size(EnumTable<Cpp>::pairs)) << EnumTable<Cpp>::name;
     }
   });
-  EXPECT_EQ(enumerations, VKGEMM_ENUMERATION_TENSOR_SHAPE + 1);
+  EXPECT_EQ(enumerations, VKGEMM_ENUMERATION_GROUP_BOUNDS + 1);
 }
 
 // These do not compile when a structure gets a field: give it a place in fields.hpp, device.cpp or
@@ -48,14 +48,16 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
                                 e16] = Epilogue{};
   [[maybe_unused]] const auto& [es1, es2, es3, es4] = EpilogueStep{};
   [[maybe_unused]] const auto& [g1, g2, g3, g4, g5, g6] = Gated{};
-  [[maybe_unused]] const auto& [gr1, gr2, gr3, gr4] = Grouping{};
+  [[maybe_unused]] const auto& [gr1, gr2, gr3, gr4, gr5, gr6, gr7, gr8, gr9, gr10, gr11] =
+      Grouping{};
   [[maybe_unused]] const auto& [r1, r2, r3, r4, r5, r6, r7] = RowReduction{};
   [[maybe_unused]] const auto& [s1, s2] = SplitK{};
   [[maybe_unused]] const auto& [q1, q2, q3, q4, q5, q6] = Quantisation{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
                                 p16, p17, p18, p19, p20, p21, p22, p23, p24, p25, p26] = Problem{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
-                                o16, o17, o18, o19, o20, o21, o22, o23, o24, o25, o26] = Operands{};
+                                o16, o17, o18, o19, o20, o21, o22, o23, o24, o25, o26, o27, o28,
+                                o29, o30] = Operands{};
   [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};
   [[maybe_unused]] const auto& [ti1, ti2, ti3, ti4, ti5, ti6, ti7, ti8, ti9, ti10] = TuneInfo{};
   [[maybe_unused]] const auto& [tp1, tp2, tp3, tp4, tp5] = TuneProgress{};

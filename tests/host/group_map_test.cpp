@@ -20,9 +20,10 @@ uint SLOT_SIZE = 1;
 std::vector<std::int64_t> offsets;
 std::int64_t capacity = 0;
 
-uint group_offset(uint group) {
+uint group_begin(uint group) {
   return static_cast<uint>(std::clamp<std::int64_t>(offsets.at(group), 0, capacity));
 }
+uint group_end(uint group) { return group_begin(group + 1); }
 
 #include "lib/schedule/group_map.glsl"
 
@@ -50,9 +51,9 @@ void expect_every_row_once(const std::vector<std::uint32_t>& sizes, std::uint32_
       group = g;
     }
     if (group == groups) continue;
-    const std::uint32_t end = shader::group_offset(group + 1);
+    const std::uint32_t end = shader::group_end(group);
     const std::uint32_t row =
-        shader::group_offset(group) + (slot - shader::first_slot(group)) * shader::SLOT_SIZE;
+        shader::group_begin(group) + (slot - shader::first_slot(group)) * shader::SLOT_SIZE;
     for (std::uint32_t i = row; i < std::min(row + shader::SLOT_SIZE, end); ++i) {
       ASSERT_EQ(owner.at(i), -1) << "row " << i << " twice";
       owner[i] = static_cast<int>(group);

@@ -68,6 +68,12 @@ class Operators(WithTensors):
         yield "grouped", (a, b, offsets), {"bias": bias}
         yield "grouped", (a, b.expand(2, 32, 48), offsets), {"gate": "reglu"}
         yield "grouped", (a.t(), a.new_empty(24, 8).copy_(b[:24, :8]), offsets), {"along": "k"}
+        rows = self.device.shared(torch.arange(24, dtype=torch.int32).flip(0).to(self.place))
+        sizes = offsets[1:] - offsets[:-1]
+        yield "grouped", (a[:12], b), {"sizes": sizes, "rows": rows, "gather": 2, "scatter": 30}
+        yield "grouped", (a, b.expand(2, 32, 48)), {
+            "sizes": sizes, "rows": rows, "scatter": (12, 2), "weights": self.shared(12, 2),
+            "b_index": rows[-2:]}
         yield "row_reduction", (a, b, "rms_norm"), {"gamma": gamma, "eps": 1e-3, "c": c}
         yield "row_reduction", (a, b, "logsumexp"), {"store_d": True, "aux": True}
         yield "row_reduction", (a, b, "quantise"), {"bias": bias}
@@ -157,6 +163,8 @@ class Operators(WithTensors):
         for values, named in (((a, b), {}), ((a, b), {"bias": bias, "aux": True, "gate": "glu"}),
                               ((a, None, weight.handle), {"activation": "relu"}),
                               ((a, b), {"offsets": offsets}),
+                              ((a, b), {"offsets": offsets, "scatter": [30],
+                                        "rows": torch.arange(24, dtype=torch.int32).to(self.place)}),
                               ((a, b), {"op": "max", "store_d": True}),
                               ((a, b), {"steps": '[["add", "steps[0][1]"], ["store", null]]',
                                         "t0": bias})):

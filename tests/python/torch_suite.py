@@ -436,6 +436,8 @@ class Tensors(WithTensors):
                  "torch.float16, torch.bfloat16 or torch.float32"),
                 (lambda: gemm(a, b, split_k=513), "split_k is 513"),
                 (lambda: self.device.grouped(a, b, offsets), "offsets is torch.float32"),
+                (lambda: self.device.grouped(a, b, sizes=offsets.int(), rows=offsets.long(),
+                                             gather=1), "rows is torch.int64 of shape (2,)"),
                 (lambda: gemm(a, b, row_scales=self.shared(8)), "row_scales.shape is (8,)"),
                 (lambda: gemm(a, b, column_scales=self.shared(8, element="f16")),
                  "column_scales.dtype is torch.float16: it must be torch.float32"),

@@ -10,6 +10,7 @@ from reference import assert_close
 from test_inputs import F32Arithmetic, Integers
 from test_packed import Packed
 from test_products import Gated, Gemm, Grouped, RowReduction, Scales
+from test_row_index import RowIndex
 from test_steps import Steps
 
 import vkgemm
@@ -121,7 +122,7 @@ def families(base):
     """The tests of numpy's arrays, with tensors: by the names of their classes."""
     made = {}
     for tests in (Gemm, Gated, Grouped, RowReduction, Integers, Scales, F32Arithmetic, Packed,
-                  Steps, test_quantise_rows.QuantiseRows):
+                  RowIndex, Steps, test_quantise_rows.QuantiseRows):
         def set_up(cls):
             base.setUpClass.__func__(cls)
             cls.device = NumpyOnTensors(cls.device, cls.place)

@@ -21,6 +21,7 @@ bool is_empty_sum(const Tile t) { return GROUPED == GROUPED_ALONG_K && t.k_begin
 float row_scale(const Tile t, uint row) {
     // Parts of groups' rows lie in slots.
     if (ROW_SCALES == SCALES_OF_PARTS) row = row - t.row + t.a_row;
+    else row = row_of_a(row);
     return F32(t.row_scales + uint64_t(row) * 4).x;
 }
 float column_scale(const Tile t, uint col) { return F32(t.column_scales + uint64_t(col) * 4).x; }
@@ -133,12 +134,14 @@ Pair4 bias4(const Tile t, uint row, uint col) {
 void epilogue_store4(const Tile t, uint row, uint col, const AccPair4 acc, vec4 c,
                      const Pair4 bias) {
     if (!is_inside(t, row, col)) return;
+    const uint to = row_of_d(row);
     if (D_IS_SUM) {
-        store_bits4(t.d, row, col, bits_of_acc(acc.l));
+        if (to != NO_ROW) store_bits4(t.d, to, col, bits_of_acc(acc.l));
         return;
     }
     vec4 v;
     if (GATED) v = gated_value4(t, row, col, acc, bias);
     else v = epilogue_value4(t, row, col, acc.l, c, bias.l);
-    store_d4(t.d, row, col, finished4(t, row, col, v, c));
+    v = finished4(t, row, col, v, c);
+    if (to != NO_ROW) store_d4(t.d, to, col, v);
 }

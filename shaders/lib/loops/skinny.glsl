@@ -42,13 +42,20 @@ uint64_t a_at(const Tile t, uint outer, uint inner) {
 uint64_t b_at(const Tile t, uint outer, uint inner) {
     return t.b + (uint64_t(outer) * size_ldb() + inner) * B_SIZE;
 }
+
+// The tile's rows of A, where they are found by index.
+uint found_rows[TILE_M];
+uint tile_row(const Tile t, const uint m) {
+    return GATHER != 0 ? found_rows[m] : min(t.row + m, t.row_end - 1);
+}
+
 float load_a(const Tile t, uint m, uint k) {
-    const uint row = min(t.row + m, t.row_end - 1);
+    const uint row = tile_row(t, m);
     const uint64_t at = A_K_INNER ? a_at(t, row, k) : a_at(t, k, row);
     return A_CONVERTED ? load_converted1(at, A_TYPE) : load1(at, IN_TYPE);
 }
 uvec4 load_a_group(const Tile t, uint m, uint k) {
-    const uint64_t at = a_at(t, min(t.row + m, t.row_end - 1), k);
+    const uint64_t at = a_at(t, tile_row(t, m), k);
     return A_CONVERTED ? load_converted(at, A_TYPE, true, GROUP) : U32x4(at).x;
 }
 float load_b(const Tile t, uint k, uint n) {
@@ -111,6 +118,9 @@ void mma_tile(inout Acc acc, const Tile whole) {
     Tile t = whole;
     t.b += right ? p.b_right : 0;
     const uint n = b_column(t.col) + lane.y * PIECE - (right ? HALF_N : 0);
+    if (GATHER != 0)
+        [[unroll]] for (uint m = 0; m < TILE_M; ++m)
+            found_rows[m] = row_of_a(min(t.row + m, t.row_end - 1));
     const uint steps = (t.k_end - t.k_begin) / TILE_K;
     uint k = t.k_begin + lane.x * PIECE;
     [[dont_unroll]] for (uint step = 0; step < steps; ++step, k += TILE_K)

@@ -107,6 +107,7 @@ void stage_begin(const Tile t) {
         stage_valid[i] = GROUP;
         if (k_inner(i)) {
             line = min(mn_begin + line, mn_size - 1);
+            if (is_a(i)) line = row_of_a(line);
             column += t.k_begin;
         } else {
             line += t.k_begin;

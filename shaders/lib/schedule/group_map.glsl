@@ -1,22 +1,22 @@
 // group_map.glsl: which group a tile belongs to, with no table made beforehand. Group g has the
 // slots
-//   offset(g) / SLOT_SIZE + g  …  offset(g + 1) / SLOT_SIZE + g + 1,
+//   begin(g) / SLOT_SIZE + g  …  end(g) / SLOT_SIZE + g + 1,
 // one of which is a row of tiles, or in copies of operands a k-tile: always as many as the group
 // needs, and at most one more. All groups together have capacity / SLOT_SIZE + groups slots,
 // whatever the offsets are.
 //
 // Plain enough to be C++ as well: the tests include this very text. It needs SLOT_SIZE and, clamped
-// to the capacity, group_offset(g).
+// to the capacity, group_begin(g) and group_end(g).
 
 // `size` is the capacity.
 uint slot_count(uint size, uint groups) { return size / SLOT_SIZE + groups; }
 
-uint first_slot(uint group) { return group_offset(group) / SLOT_SIZE + group; }
+uint first_slot(uint group) { return group_begin(group) / SLOT_SIZE + group; }
 
-// Offsets in order give every slot to one group at most. Slots before the first group's and behind
-// the last one's belong to none.
+// Groups in order have different slots. Slots before the first group's, behind the last one's and in gaps
+// belong to none.
 bool has_slot(uint group, uint slot) {
-    return first_slot(group) <= slot && slot < first_slot(group + 1);
+    return first_slot(group) <= slot && slot < group_end(group) / SLOT_SIZE + group + 1;
 }
 
 // The first of at most `most` neighbouring groups, of which one has the slot if any group has: few

@@ -9,10 +9,13 @@ int64_t raw_offset(uint group) {
     return OFFSETS_64 != 0 ? I64(p.offsets + uint64_t(group) * 8).x
                            : int64_t(I32(p.offsets + uint64_t(group) * 4).x);
 }
-uint group_offset(uint group) {
+int64_t raw_end(uint group) { return raw_offset(GROUP_ENDS != 0 ? group + p.groups : group + 1); }
+uint clamped_offset(const int64_t offset) {
     const int64_t first = p.first_row;
-    return uint(clamp(raw_offset(group), first, first + int64_t(capacity())) - first);
+    return uint(clamp(offset, first, first + int64_t(capacity())) - first);
 }
+uint group_begin(uint group) { return clamped_offset(raw_offset(group)); }
+uint group_end(uint group) { return clamped_offset(raw_end(group)); }
 
 // The size of a slot: rows of a tile or, where operands are copied for groups of K, a k-tile.
 const uint SLOT_SIZE = GROUPED == GROUPED_ALONG_K ? TILE_K : TILE_M;

@@ -32,8 +32,8 @@ void find_slots(const uint first) {
         slot_begin[own] = slot_end[own] = 0;
         if (group < p.groups) {
             slot_begin[own] =
-                group_offset(group) + (tile_slot + own - first_slot(group)) * SLOT_SIZE;
-            slot_end[own] = group_offset(group + 1);
+                group_begin(group) + (tile_slot + own - first_slot(group)) * SLOT_SIZE;
+            slot_end[own] = group_end(group);
         }
     }
     barrier();

@@ -17,6 +17,7 @@ uint size_lda() { return STATIC_LDA != 0 ? STATIC_LDA : p.lda; }
 uint size_ldb() { return STATIC_LDB != 0 ? STATIC_LDB : p.ldb; }
 
 #include "gated_tile.glsl"
+#include "row_index.glsl"
 #include "split_k.glsl"
 
 // Bytes of the column scales of one matrix.

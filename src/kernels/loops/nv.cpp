@@ -192,6 +192,7 @@ extern constexpr LoopDescriptor nv_loop{
     .name = "nv",
     .parameters = parameters,
     .stores_x4 = false,
+    .finds_rows = false,
     .kin = MainLoop::nv,
     .invocations = [](const Config& c) { return nv(c).invocations; },
     .accumulators = [](const Config& c) { return c.tile_m * c.tile_n / nv(c).invocations; },

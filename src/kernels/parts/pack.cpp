@@ -127,6 +127,10 @@ void set_slots(Step& step, const Config& config, const ResolvedProblem& problem)
   auto& params = step.block<gpu::PackParams>();
   params.groups = grouping.groups;
   params.candidates = invocations(config);
+  if (problem.gathers_rows() && step.copied == &Addresses::a) {
+    constants.set(SPEC_GATHER, grouping.a_terms);
+    params.source_rows = narrow(grouping.a_rows);
+  }
 }
 
 // Rows in two passes are copied whole, for all chunks.

@@ -137,6 +137,12 @@ class Arrays(Protocol):
     def known(self, offsets: Any) -> list[int]:
         """The values that the host can see; they are checked."""
 
+    def is_index(self, index: Any) -> bool:
+        """True if the values are integers of 32 bits."""
+
+    def first_beyond(self, index: Any, count: int) -> tuple[int, int] | None:
+        """The first value that is not below `count`, after its place; None if the host sees none."""
+
     def lay_out(self, array: Any) -> tuple[Any, Part]:
         """The array in the order of its memory, and the fields of VkgemmMatrix that say it."""
 
@@ -173,6 +179,13 @@ class Numpy:
     def known(self, offsets: Array) -> list[int]:
         values: list[int] = offsets.tolist()
         return values
+
+    def is_index(self, index: Array) -> bool:
+        return index.dtype in (np.int32, np.uint32)
+
+    def first_beyond(self, index: Array, count: int) -> tuple[int, int] | None:
+        beyond = np.flatnonzero((index < 0) | (index >= count))
+        return (int(beyond[0]), int(index[beyond[0]])) if beyond.size > 0 else None
 
     def lay_out(self, array: Array) -> tuple[Array, Part]:
         """A transposed view is column-major; what is neither is copied row by row."""

@@ -135,11 +135,14 @@ def check(status: int) -> None:
 _FIELDS = {"epilogue.clamp_min": "clamp[0]", "epilogue.clamp_max": "clamp[1]",
            "epilogue.bias_type": "bias.dtype", "row_reduction.beta": "row_beta",
            "row_reduction.vector_type": "gamma.dtype", "gated.b": "gated_b",
+           "grouping.a_rows": "a.shape[0]", "grouping.a_terms": "gather",
+           "grouping.b_matrices": "b.shape[0]", "grouping.d_rows": "scatter",
+           "grouping.d_terms": "scatter[1]", "grouping.row_weights": "weights",
            "split_k.slices": "split_k", "f32_arithmetic": "f32", "a.type": "a.dtype",
            "b.type": "b.dtype", "c.type": "c.dtype", "d.type": "out_dtype"}
 
 _FIELD = re.compile(r"(?:^|(?<= ))(?:[abcd]\.type|split_k\.slices|f32_arithmetic|"
-                    r"(?:epilogue|gated|quantised_b|row_reduction)\.\w+)(?= is |, )")
+                    r"(?:epilogue|gated|grouping|quantised_b|row_reduction)\.\w+)(?= is |, )")
 
 
 def in_arguments(message: str) -> str:

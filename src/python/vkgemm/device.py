@@ -426,7 +426,8 @@ class Device(Products):
         that a table contains.
 
         a, b and the other arguments: as in explain(), without config.  Only the values of offsets
-            are used, and only if the host knows them.  Otherwise groups are timed at equal sizes.
+            and sizes are used, and only if the host knows them and the groups have no gaps.
+            Otherwise groups are timed at equal sizes.
         budget_ms: the milliseconds for the whole run, compilation included.  It ends at most one
             configuration later.
         file: the table that gets the result, such as default_tuning_file.  None stores nothing, and

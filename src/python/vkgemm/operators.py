@@ -46,7 +46,8 @@ _SCHEMA = """(Tensor a, Tensor? b=None, str? packed_b=None, Tensor? b_right=None
     float? clamp_min=None, float? clamp_max=None, int zero_point=0, str? steps=None, Tensor? t0=None,
     Tensor? t1=None, Tensor? t2=None, Tensor? t3=None, ScalarType? out_dtype=None, str f32="ieee",
     str? multiply_as=None, int? split_k=None, int? max_workspace_bytes=None, str? config=None,
-    bool sum_batch=False) -> Tensor[]"""
+    bool sum_batch=False, Tensor? sizes=None, Tensor? rows=None, int? gather=None,
+    int[]? scatter=None, Tensor? weights=None, Tensor? b_index=None) -> Tensor[]"""
 
 # The operator's tensors of steps, which are JSON: named() of them, in its order.
 _TENSORS = ("t0", "t1", "t2", "t3")
@@ -182,6 +183,8 @@ def _call(function: str, a: Any, b: Any, arguments: dict[str, Any]) -> Any:
     clamp = arguments.pop("clamp", None)
     if clamp is not None:
         arguments["clamp_min"], arguments["clamp_max"] = clamp
+    if isinstance(arguments.get("scatter"), int):
+        arguments["scatter"] = [arguments["scatter"]]
     arguments = named(arguments)
     if arguments.get("steps") is not None:
         arrays = [name for name in arguments if is_array_name(name)]
@@ -238,7 +241,7 @@ def gated(a: torch.Tensor, b: torch.Tensor | PackedMatrix, gate: str, **argument
     return _call("gated", a, b, arguments)
 
 
-def grouped(a: torch.Tensor, b: torch.Tensor | PackedMatrix, offsets: torch.Tensor,
+def grouped(a: torch.Tensor, b: torch.Tensor | PackedMatrix, offsets: torch.Tensor | None = None,
             **arguments: Any) -> Any:
     """Device.grouped() as an operator: a product for each group of rows, or of K.
 
@@ -251,6 +254,8 @@ def grouped(a: torch.Tensor, b: torch.Tensor | PackedMatrix, offsets: torch.Tens
     >>> vkgemm.operators.grouped(a, b, offsets).tolist()
     [[0.0, 0.0], [2.0, 2.0], [2.0, 2.0]]
     """
+    if offsets is None and arguments.get("sizes") is None:
+        raise ArgumentError("offsets is None and sizes is None: one of them must be given")
     arguments["offsets"] = offsets
     return _call("grouped", a, b, arguments)
 

@@ -192,7 +192,10 @@ class Products(Held):
         return self._call(self._request, **_arguments(locals()))
 
     @suggests
-    def grouped(self, a: Operand, b: Operand | PackedMatrix, offsets: Operand, *, along: str = "m",
+    def grouped(self, a: Operand, b: Operand | PackedMatrix, offsets: Operand | None = None, *,
+                along: str = "m", sizes: Operand | None = None, rows: Operand | None = None,
+                gather: int | None = None, scatter: int | tuple[int, int] | None = None,
+                weights: Operand | None = None, b_index: Operand | None = None,
                 gate: str | None = None, gated_b: str = "halves",
                 b_right: Operand | PackedMatrix | None = None,
                 row_scales: Operand | None = None,
@@ -216,6 +219,9 @@ class Products(Held):
         a: (M, K).
         offsets: o, (groups + 1,), int32 or int64.  The host does not read the values of a tensor;
             the device clamps bad ones.
+        sizes: (groups,), int32 or int64.  Without offsets, the groups follow each other from 0 on.
+            With sizes, offsets are the starts of groups, (groups,), of the same dtype.  Groups must
+            ascend and must not overlap.  There may be gaps.
         along: "m": b is (K, N) for all groups, or (groups, K, N).  D is (M, N).  Rows of no group
             are as in `out`, or 0.  "k": b is (K, N).  D is (groups, M, N).
         row_scales: (M,) or, along "k", (groups, M).  column_scales: (N,) or (groups, N).
@@ -225,6 +231,21 @@ class Products(Held):
         gate, gated_b, b_right: as in gated().  b, column_scales, bias and aux have 2N columns.  c
             and activation must be None.
 
+        Rows and matrices by index, along "m" alone.  The host does not read the values of a tensor.
+        rows: (M,), int32 or uint32 (torch: int32), the index of each row of the product.
+        gather: t.  Row i of the product is row rows[i] // t of a, which may have any number of rows.
+            row_scales has a value for each row of a.
+        scatter: r: D is (r, N), and row i is stored to row rows[i].  D's other rows are as in `out`,
+            or 0.  If two rows have one index, either of them remains.
+            (r, t): rows are added up.  Row j of D is the sum over c of weights[j, c] times the row
+            whose index is j · t + c.  If no row has that index, the term is left out.  All rows of
+            D are written.  The sum is in float32, before D is rounded.
+        weights: (r, t), float32.  None: 1.  scatter=(r, 1) without weights is scatter=r.
+        b_index: (groups,), int32 or uint32 (torch: int32).  Group g is multiplied by b[b_index[g]],
+            and b is (matrices, K, N).  column_scales, bias and arrays of steps have a row for each
+            matrix, instead of each group.
+        c, aux and the arrays of steps have the M rows of the product.
+
         All other arguments and errors are as in gemm().
         Returns D.
 
@@ -233,7 +254,23 @@ class Products(Held):
         array([[4., 4.],
                [8., 8.],
                [8., 8.]], dtype=float32)
+
+        Two tokens, each with 2 of 3 experts: token 0 chooses 2 and 0, token 1 chooses 0 and 1.
+
+        >>> chosen = np.array([[2, 0], [0, 1]])
+        >>> rows = np.argsort(chosen, axis=None, kind="stable").astype(np.int32)
+        >>> sizes = np.bincount(chosen.ravel(), minlength=3).astype(np.int32)
+        >>> x, experts = np.float32([[1], [2]]), np.float32([[[1]], [[10]], [[100]]])
+        >>> h = device.grouped(x, experts, sizes=sizes, rows=rows, gather=2)
+        >>> h.ravel()
+        array([  1.,   2.,  20., 100.], dtype=float32)
+        >>> device.grouped(h, np.ones((1, 1), np.float32), sizes=sizes, rows=rows, scatter=(2, 2),
+        ...                weights=np.float32([[0.5, 0.5], [0.25, 0.75]]))
+        array([[50.5],
+               [15.5]], dtype=float32)
         """
+        if offsets is None and sizes is None:
+            raise ArgumentError("offsets is None and sizes is None: one of them must be given")
         return self._call(self._request, **_arguments(locals()))
 
     @suggests
@@ -315,8 +352,8 @@ class Products(Held):
 
         The product is not computed.  A Device with tune="first" tunes a new problem first.
         "Reading explain()" in bench/TUNING.md describes the lines.
-        The arguments are those of gemm().  With `gate` they are those of gated(), with `offsets` of
-        grouped(), with `op` of row_reduction(), and errors are theirs.
+        The arguments are those of gemm().  With `gate` they are those of gated(), with `offsets` or
+        `sizes` of grouped(), with `op` of row_reduction(), and errors are theirs.
 
         >>> a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
         >>> print(device.explain(a, b))  # doctest: +ELLIPSIS

@@ -74,6 +74,11 @@ def _gate(text: str) -> tuple[str, dict[str, Any]]:
     return enumerator_name("VkgemmGate", enumerator("gate", "VkgemmGate", name)), found
 
 
+def _shown(value: Any) -> str:
+    """What messages call an argument: a number, or that an array is given."""
+    return repr(value) if isinstance(value, (int, tuple, list)) else "given"
+
+
 class Builder:
     """Reads the arguments of one call.  Each method reads those of one part of the problem."""
 
@@ -96,16 +101,25 @@ class Builder:
         self.gate: str | None = None
         self.b_is_pair = False
         self.b_right: Any = None
-        self.offsets: Any = None
+        self.along: str | None = None  # the direction of groups; None: there are none
+        self.bounds: dict[str, Any] = {}  # offsets, sizes or both
         self.known_offsets: list[int] = []
-        self.along: str | None = None
+        self.by_index: dict[str, Any] = {}  # fields of VkgemmGrouping: rows and matrices by index
+        self.rows: Any = None  # the index of each row of the product
+        self.gathers = False
+        self.d_rows: int | None = None  # of D that has rows of its own
+        self.adds_rows = False
+        self.b_index: Any = None
         self.steps: Steps | None = None
         self.has_d = True
         self.makes_codes = False  # of rows, which D holds, and their scales
         self.is_sum = self.element == "s8"  # D is A·B itself, in integers
 
-    def _matrix(self, name: str, array: Any) -> Part:
-        self.inputs[name], lies = self.arrays.lay_out(array)
+    def _matrix(self, name: str, array: Any, in_rows: bool = False) -> Part:
+        if in_rows:
+            self.inputs[name], lies = array, self.arrays.rows(array)
+        else:
+            self.inputs[name], lies = self.arrays.lay_out(array)
         element = self.arrays.element(f"{name}.dtype", array.dtype, INPUTS)
         return part(type=element) + lies + strides(array.shape, self.batch)
 
@@ -130,31 +144,160 @@ class Builder:
         _require_no_codes("b_right", b_right)
         self.b_right = b_right
 
-    def grouped(self, offsets: Any, along: str) -> None:
+    def grouped(self, offsets: Any, along: str, sizes: Any, **by_index: Any) -> None:
         """Groups of rows of A or, along K, of its columns."""
         enumerator("along", "VkgemmGroupAlong", along)
-        self.offsets = self.arrays.array("offsets", offsets)
-        self.offset_type = self.arrays.offset_type(self.offsets)
-        if self.offsets.ndim != 1 or self.offsets.shape[0] < 1 or self.offset_type is None:
-            raise ArgumentError(
-                f"offsets is {self.offsets.dtype} of shape {tuple(self.offsets.shape)}: "
-                "it must be int32 or int64, with one value more than groups")
+        for name, value in by_index.items():
+            if value is not None and along != "m":
+                raise ArgumentError(f"{name} is {_shown(value)} and along is {along!r}: "
+                                    "it must be 'm'")
         self.along = along
-        capacity = self.a.shape[-2 if along == "m" else -1]
+        self._rows_by_index(**by_index)
+        for name, array in (("offsets", offsets), ("sizes", sizes)):
+            if array is not None:
+                self.bounds[name] = self._group_numbers(name, array, sizes is None)
+        if not self.bounds:
+            raise ArgumentError("offsets is None and sizes is None: one of them must be given")
+        ends = "offsets" if sizes is None else "sizes"
+        self.groups = self.bounds[ends].shape[0] - (sizes is None)
+        self.offset_type = self.arrays.offset_type(self.bounds[ends])
+        if len(self.bounds) == 2:
+            both = [f"{array.dtype} of shape {tuple(array.shape)}"
+                    for array in self.bounds.values()]
+            if both[0] != both[1]:
+                raise ArgumentError(f"offsets is {both[0]} and sizes is {both[1]}: "
+                                    "both must have one type and one value for each group")
+        self._check_bounds()
+
+    def _group_numbers(self, name: str, numbers: Any, has_end: bool) -> Any:
+        """Offsets or sizes of groups; `has_end`: the end of the last group, too."""
+        array = self.arrays.array(name, numbers)
+        if (array.ndim != 1 or array.shape[0] < has_end
+                or self.arrays.offset_type(array) is None):
+            count = "one value more than groups" if has_end else "one value for each group"
+            raise ArgumentError(f"{name} is {array.dtype} of shape {tuple(array.shape)}: "
+                                f"it must be int32 or int64, with {count}")
+        return array
+
+    def _check_bounds(self) -> None:
+        """Refuses bad offsets and sizes, as far as the host sees them.  Finds known_offsets."""
+        assert self.along is not None
+        capacity = self.a.shape[-2 if self.along == "m" else -1]
+        if self.gathers:
+            capacity = self.rows.shape[0]
+        direction = self.along.upper()
+        known = {name: self.arrays.known(array) for name, array in self.bounds.items()}
+        starts, sizes = known.get("offsets"), known.get("sizes")
         before = 0
-        self.known_offsets = self.arrays.known(self.offsets)
-        for index, value in enumerate(self.known_offsets):
+        for index, value in enumerate(starts or ()):
             if value > capacity:
-                raise ArgumentError(f"offsets[{index}] is {value}: {along.upper()} is {capacity}")
+                raise ArgumentError(f"offsets[{index}] is {value}: {direction} is {capacity}")
             if value < before:
                 limit = (f"offsets[{index - 1}] is {before}, and offsets must not decrease"
                          if index > 0 else "offsets must not be negative")
                 raise ArgumentError(f"offsets[{index}] is {value}: {limit}")
             before = value
+        if sizes is None:
+            self.known_offsets = starts or []
+            return
+        ends = [0]
+        for index, size in enumerate(sizes):
+            start = starts[index] if starts else ends[-1]
+            if size < 0:
+                raise ArgumentError(f"sizes[{index}] is {size}: sizes must not be negative")
+            if start < ends[-1]:
+                raise ArgumentError(f"offsets[{index}] is {start}: group {index - 1} ends at "
+                                    f"{ends[-1]}, and groups must not overlap")
+            if start + size > capacity:
+                raise ArgumentError(f"sizes[{index}] is {size}: group {index} begins at {start}, "
+                                    f"and {direction} is {capacity}")
+            ends.append(start + size)
+        if not starts:
+            self.known_offsets = ends if sizes else []
+        elif starts[1:] == ends[1:-1]:
+            self.known_offsets = [*starts, ends[-1]]
+
+    def _rows_by_index(self, *, rows: Any, gather: Any, scatter: Any, weights: Any,
+                       b_index: Any) -> None:
+        """Reads which rows of A are gathered, which rows of D are written, and B's index."""
+        for name, value in (("gather", gather), ("scatter", scatter)):
+            if value is not None and rows is None:
+                raise ArgumentError(f"{name} is {value!r} and rows is None: rows must be given")
+        if rows is not None and gather is None and scatter is None:
+            raise ArgumentError("rows is given, gather is None and scatter is None: "
+                                "one of them must be given")
+        is_pair = isinstance(scatter, (tuple, list)) and len(scatter) == 2
+        if weights is not None and not is_pair:
+            raise ArgumentError(f"weights is given and scatter is {scatter!r}: "
+                                "it must be (rows, terms)")
+        if b_index is not None:
+            self.b_index = self._index("b_index", b_index)
+        if rows is None:
+            return
+        self.rows = self._index("rows", rows)
+        count = self.rows.shape[0]
+        a_rows = self.a.shape[-2]
+        if gather is None and count != a_rows:
+            raise ArgumentError(f"rows.shape is {tuple(self.rows.shape)}: it must be ({a_rows},), "
+                                f"because a.shape is {tuple(self.a.shape)} and gather is None")
+        if gather is not None:
+            self.gathers = True
+            terms = self._terms("gather", gather)
+            self._require_below("rows", self.rows, a_rows * terms,
+                                f"gather is {terms} and a has {a_rows} rows")
+            self.by_index.update(part(a_rows=a_rows or None, a_terms=terms if a_rows else None))
+        if scatter is not None:
+            self._scatter(scatter, weights)
+
+    def _scatter(self, scatter: Any, weights: Any) -> None:
+        """Gives D rows of its own.  Rows of the product are stored to them, or added up."""
+        pair = tuple(scatter) if isinstance(scatter, (tuple, list)) else (scatter,)
+        if not 1 <= len(pair) <= 2:
+            raise ArgumentError(f"scatter is {scatter!r}: it must be rows or (rows, terms)")
+        self.d_rows = whole("scatter" if len(pair) == 1 else "scatter[0]", pair[0], 31)
+        terms = self._terms("scatter[1]", pair[1]) if len(pair) == 2 else 1
+        self._require_below("rows", self.rows, self.d_rows * terms, f"scatter is {scatter!r}")
+        self.adds_rows = terms > 1 or weights is not None
+        if self.d_rows != 0:
+            self.by_index.update(d_rows=self.d_rows, d_terms=terms)
+        if self.adds_rows:
+            self.is_sum = False
+        if weights is not None:
+            array = self.arrays.array("weights", weights)
+            require_shape("weights", array, (self.d_rows, terms))
+            self.arrays.element("weights.dtype", array.dtype, ("f32",))
+            if self.d_rows != 0:
+                self.inputs["row_weights"] = array
+                self.by_index["row_weights"] = 1
+
+    def _terms(self, argument: str, value: Any) -> int:
+        """The number of indices that share a row."""
+        terms = whole(argument, value)
+        if terms == 0:
+            raise ArgumentError(f"{argument} is 0: it must be at least 1")
+        return terms
+
+    def _index(self, name: str, index: Any) -> Any:
+        """An array of rows or matrices."""
+        array = self.arrays.array(name, index)
+        if array.ndim != 1 or not self.arrays.is_index(array):
+            raise ArgumentError(f"{name} is {array.dtype} of shape {tuple(array.shape)}: "
+                                "it must be int32 or uint32, of one dimension")
+        return array
+
+    def _require_below(self, name: str, index: Any, count: int, limit: str) -> None:
+        """Refuses an index that is not below `count`, and every index if `count` is 0."""
+        found = self.arrays.first_beyond(index, count)
+        if found is not None:
+            raise ArgumentError(f"{name}[{found[0]}] is {found[1]}: {limit}")
+        if count == 0 and index.shape[0] != 0:
+            raise ArgumentError(f"{name}.shape is {tuple(index.shape)}: {limit}")
 
     def shapes(self, sum_batch: bool) -> None:
         """M, N, K, batch or groups, and A and B themselves."""
         self.m, self.k = self.a.shape[-2:]
+        if self.gathers:
+            self.m = self.rows.shape[0]
         rows, columns = self.b.shape[-2:]
         if rows != self.k:
             raise ArgumentError(f"b.shape is {tuple(self.b.shape)}: {self.k} rows are needed, "
@@ -164,7 +307,7 @@ class Builder:
                                 f"two matrices have {columns} columns")
         self.n = columns // 2 if self.b_is_pair else columns
         self.columns = 2 * self.n if self.gate is not None else self.n  # of bias and aux
-        if self.offsets is not None:
+        if self.along is not None:
             if sum_batch:
                 raise ArgumentError("sum_batch is True: groups are not added up")
             self._group_shapes()
@@ -201,22 +344,43 @@ class Builder:
         return tuple(of_b if of_a == 1 else of_a for of_a, of_b in zip(*both))
 
     def _group_shapes(self) -> None:
-        groups = self.offsets.shape[0] - 1
+        groups = matrices = self.groups
+        if self.b_index is not None:
+            matrices = self._indexed_matrices()
         for name, array, most in (("a", self.a, 2), ("b", self.b, 3 if self.along == "m" else 2)):
-            if len(array.shape) > most or len(array.shape) == 3 and array.shape[0] != groups:
-                raise ArgumentError(f"{name}.shape is {tuple(array.shape)}: "
-                                    f"offsets has {groups} groups along {self.along}")
+            if len(array.shape) > most or len(array.shape) == 3 and array.shape[0] != matrices:
+                raise ArgumentError(f"{name}.shape is {tuple(array.shape)}: {[*self.bounds][-1]} "
+                                    f"has {groups} groups along {self.along}")
         per_group = "per_group" if len(self.b.shape) == 3 else "shared"
+        bounds = {("sizes",): "sizes", ("offsets", "sizes"): "starts_and_sizes"}
         self.parts["grouping"] = part(groups=groups, offsets=self.offset_type,
-                                      along=self.along, b=per_group)
-        self.each = (groups,)
+                                      along=self.along, b=per_group,
+                                      bounds=bounds.get(tuple(self.bounds)), **self.by_index)
+        self.each = (matrices,)
         self.lead = (groups,) if self.along == "k" else ()
         self.batch = ()
         self._read_a_and_b()
-        self.inputs["offsets"] = self.offsets
+        for name, array in (("offsets", self.bounds.get("offsets")),
+                            ("group_sizes", self.bounds.get("sizes")),
+                            ("row_index", self.rows), ("b_index", self.b_index)):
+            if array is not None:
+                self.inputs[name] = array
+
+    def _indexed_matrices(self) -> int:
+        """The number of B's matrices, of which b_index has one for each group."""
+        shape: tuple[int, ...] = tuple(self.b.shape)
+        if len(shape) != 3:
+            raise ArgumentError(f"b.shape is {shape} and b_index is given: "
+                                "b must have 3 dimensions")
+        if self.b_index.shape[0] != self.groups:
+            raise ArgumentError(f"b_index.shape is {tuple(self.b_index.shape)}: it must be "
+                                f"({self.groups},), a value for each group")
+        self._require_below("b_index", self.b_index, shape[0], f"b has {shape[0]} matrices")
+        self.by_index.update(part(b_matrices=shape[0] or None))
+        return shape[0]
 
     def _read_a_and_b(self) -> None:
-        self.parts["a"] = self._matrix("a", self.a)
+        self.parts["a"] = self._matrix("a", self.a, in_rows=self.gathers)
         self.parts["b"] = self._b_matrix("b", self.b)
         if self.gate is not None and self.b_right is not None:
             packed = [isinstance(b, PackedMatrix) for b in (self.b, self.b_right)]
@@ -270,7 +434,7 @@ class Builder:
         """alpha, scales, beta·C, bias, activation, aux, clamp and zero_point."""
         fields = part(alpha=real("alpha", alpha), aux=int(bool(aux)))
         if row_scales is not None:
-            fields += self._scales("row_scales", row_scales, self.m, len(self.lead) > 0)
+            fields += self._scales("row_scales", row_scales, self.a.shape[-2], len(self.lead) > 0)
         if column_scales is not None:
             fields += self._scales("column_scales", column_scales, self.columns,
                                    len(self.each) > 0)
@@ -352,7 +516,8 @@ class Builder:
 
     def request(self, out_dtype: Any, out: Any) -> Request:
         """All of it.  D is `out`, or a new array."""
-        shape = (*self.lead, self.m, self.n)
+        of_product = (*self.lead, self.m, self.n)
+        shape = of_product if self.d_rows is None else (self.d_rows, self.n)
         element, elements = self.element, RESULTS
         if element == "s8":
             element, elements = "s32" if self.is_sum else "f32", SUMS
@@ -367,6 +532,7 @@ class Builder:
         if not self.makes_codes:
             beside = element
         preserved = self.along == "m" or self.m == 0  # rows of no group; sums of no rows
+        is_added = self.adds_rows and self.m != 0 and self.groups != 0  # all rows of D are written
         self.parts["d"] = part(type=element)
         if not self.has_d and out is not None:
             raise ArgumentError("out is given and store_d is False: D is not stored")
@@ -374,7 +540,7 @@ class Builder:
             raise ArgumentError(f"out_dtype is {out_dtype!r} and store_d is False: D is not stored, "
                                 "and the values are float32")
         if self.has_d and out is None:
-            self.outputs["d"] = self.arrays.new(shape, element, zero=preserved)
+            self.outputs["d"] = self.arrays.new(shape, element, zero=preserved and not is_added)
         elif self.has_d:
             array = self.arrays.array("out", out)
             require_shape("out", array, shape)
@@ -392,7 +558,8 @@ class Builder:
                                                   zero=preserved)
         given: set[str] = set()
         if self.steps is not None:
-            matrices, outputs, given = self.steps.write(shape, self.each, beside, preserved, out)
+            matrices, outputs, given = self.steps.write(of_product, self.each, beside,
+                                                          preserved, out)
             self.parts.update(matrices)
             self.outputs.update(outputs)
         sizes = part(m=self.m, n=self.n, k=self.k)
@@ -401,7 +568,9 @@ class Builder:
 
 
 def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b: str = "halves",
-            b_right: Any = None, offsets: Any = None, along: str = "m", op: str | None = None,
+            b_right: Any = None, offsets: Any = None, along: str = "m", sizes: Any = None,
+            rows: Any = None, gather: int | None = None, scatter: Any = None, weights: Any = None,
+            b_index: Any = None, op: str | None = None,
             eps: float | None = None, gamma: Any = None, row_beta: Any = None,
             store_d: bool = False, row_scales: Any = None, column_scales: Any = None,
             bias: Any = None, activation: str | None = None, c: Any = None,
@@ -414,8 +583,9 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
     builder = Builder(arrays, a, b, f32, multiply_as, config)
     if gate is not None:
         builder.gated(gate, gated_b, b_right)
-    if offsets is not None:
-        builder.grouped(offsets, along)
+    by_index = dict(rows=rows, gather=gather, scatter=scatter, weights=weights, b_index=b_index)
+    if any(value is not None for value in (offsets, sizes, *by_index.values())):
+        builder.grouped(offsets, along, sizes, **by_index)
     builder.shapes(sum_batch)
     builder.epilogue(alpha=alpha, row_scales=row_scales, column_scales=column_scales, bias=bias,
                      c=c, beta=beta, activation=activation, aux=aux, clamp=clamp,

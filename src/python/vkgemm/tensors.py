@@ -181,7 +181,7 @@ class Tensors:
         with self._peer:
             for name, value in arguments.items():
                 if isinstance(value, torch.Tensor):
-                    arguments[name] = self._local(name, value, None)
+                    arguments[name] = self._local(name, value, None, _is_gathered(name, arguments))
             return build(Torch(), **arguments)
 
     def run(self, build: Callable[..., Request], plan: Callable[[Request], Any],
@@ -301,7 +301,8 @@ class Tensors:
         copied = False
         for name, value in arguments.items():
             if isinstance(value, torch.Tensor):
-                arguments[name] = self._local(name, value, stream, in_rows=in_rows)
+                arguments[name] = self._local(name, value, stream,
+                                              in_rows or _is_gathered(name, arguments))
                 copied = copied or arguments[name] is not value
         return copied
 
@@ -420,6 +421,11 @@ class Tensors:
             self.pool.close()
             self._submissions.close()
         self.pool.leave()
+
+
+def _is_gathered(name: str, arguments: dict[str, Any]) -> bool:
+    """True for a matrix A whose rows are gathered.  It lies in rows alone."""
+    return name == "a" and arguments.get("gather") is not None
 
 
 def _callers_level() -> int:

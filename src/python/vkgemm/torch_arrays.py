@@ -94,6 +94,13 @@ class Torch:
         """None: offsets stay on the device, which clamps bad ones."""
         return []
 
+    def is_index(self, index: Any) -> bool:
+        return index.dtype is torch.int32
+
+    def first_beyond(self, index: Any, count: int) -> tuple[int, int] | None:
+        """None: indices stay on the device, too."""
+        return None
+
     def lay_out(self, array: Any) -> tuple[Any, Part]:
         fields = layout_of(array, transposed=True)
         assert fields is not None

@@ -1,0 +1,11 @@
+// row_sums.hpp: rows of a product that are added up to rows of D (Grouping::d_terms). Pure.
+#pragma once
+
+#include "problem/resolved_problem.hpp"
+
+namespace vkgemm {
+
+// What the product stores in place of D: f32, in the workspace.
+ResolvedMatrix row_sum_values(const ResolvedProblem& problem);
+
+}  // namespace vkgemm
