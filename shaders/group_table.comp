@@ -49,7 +49,8 @@ void main() {
         const uint own = uint(clamp(size, int64_t(0), int64_t(MOST)));
         if (GROUP_ENDS != 0) {
             if (!exists) continue;
-            const int64_t start = number(p.given_offsets, group);
+            const int64_t start =
+                clamp(number(p.given_offsets, group), int64_t(-1), int64_t(MOST));
             if (group + 1 < p.groups && number(p.given_offsets, group + 1) < start + own)
                 report(group + 1);
             set_entry(group, start);

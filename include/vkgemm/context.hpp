@@ -202,15 +202,15 @@ class VKGEMM_API Plan {
   Operands operands() const noexcept;
 
   // Bytes of scratch memory that record() needs as operands.workspace, 256-byte aligned: for slices
-  // of K, packed operands, row reductions and column sums. At most Problem::max_workspace_bytes,
-  // unless the caller chose the configuration. 0: none.
+  // of K, packed operands, row reductions, column sums, tables of groups and rows that are added
+  // up. At most Problem::max_workspace_bytes, unless the caller chose the configuration. 0: none.
   //
-  // A grouped plan uses the first 4 bytes to report bad offsets. If max_workspace_bytes is below 4,
-  // it reports nothing. Set the word to UINT32_MAX before execution, visible to shader reads and
-  // writes. Once shader writes are visible to the reader, it holds the index of the first group
-  // whose offsets decrease or are not within [0, capacity], or still UINT32_MAX. vkgemm does not
-  // clear the word, so several plans may share it. If the plan packs operands, the copies begin at
-  // byte 256, and plans may share the workspace on one queue.
+  // A grouped plan uses the first 4 bytes to report bad offsets and indices. If it needs no
+  // workspace and max_workspace_bytes is below 4, it reports nothing. Set the word to UINT32_MAX
+  // before execution, visible to shader reads and writes. Once shader writes are visible to the
+  // reader, it holds the index of the first group whose offsets, sizes or indices are bad (struct
+  // Grouping), or still UINT32_MAX. vkgemm does not clear the word, so several plans may share it.
+  // All else begins at byte 256, and plans may share the workspace on one queue.
   std::uint64_t workspace_bytes() const noexcept;
 
   // Several lines for people: path, configuration and its provenance, grid, shared memory, and the

@@ -63,13 +63,14 @@ enum class GroupBounds : std::uint8_t {
 enum class GroupedB : std::uint8_t { shared, per_group };
 
 // Many products in one, with sizes that only the device knows. Group g is a range of M or of K:
-// enum GroupBounds. Groups may have any size, 0 included, and ascend. With offsets they follow each
-// other without padding. The first may begin after 0, and the last may end before the capacity,
-// which is the problem's m or k.
+// enum GroupBounds. Groups may have any size, 0 included. Their starts ascend, also those of empty
+// groups. With offsets they follow each other without padding. The first may begin after 0, and the
+// last may end before the capacity, which is the problem's m or k.
 //
 // along m (tokens of experts): rows of A, C, D and aux belong to groups. B is one matrix for all,
 // or one per group: K×N matrices b.batch_stride apart (not set: contiguous). Rows of no group are
-// neither read nor written, but the spans of A and D hold all m rows. D must be row-major. A
+// neither read nor written, but the spans of A and D hold all m rows, unless they have a_rows or
+// d_rows. D must be row-major. A
 // column-major A is loaded element by element, because groups begin at any row.
 //
 // along k (gradients of weights): each group multiplies its columns of A by its rows of B. Each has
@@ -88,32 +89,32 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // - d_rows is not 0: rows of D are scattered. D has d_rows rows, and row i of the product is stored
 //   to row row_index[i] of D. Other rows of D are not written. If two rows have one index, it is
 //   unspecified which of them remains.
-// - d_rows is not 0, and d_terms > 1 or row_weights is true: rows of the product are added up. Row
-// r
-//   of D is the sum of d_terms terms in ascending order: term t is the row i of the product whose
-//   row_index[i] is r · d_terms + t, times Operands::row_weights[r · d_terms + t], an f32. A term
-//   that no row has is left out; if several rows have it, the first one counts. The sum is in f32,
-//   of rows that are not rounded, and D is rounded once. All rows of D are written, unless m or
-//   groups is 0.
+// - d_rows is not 0, and d_terms > 1 or row_weights is true: rows of the product are added up.
+//     D[r] = Σ_t row_weights[r · d_terms + t] · v[i], row_index[i] = r · d_terms + t
+//   The order of t is ascending, v is the epilogue's value in f32, and D is rounded once, with its
+//   zero_point. Operands::row_weights are f32. A term that no row has is left out. If several rows
+//   have one term, the first one counts. All rows of D are written, unless m or groups is 0. The
+//   rows v take M·N·4 bytes of the workspace: see max_workspace_bytes.
 // A layer of experts needs one array for both products: the tokens' choices of experts, sorted by
 // expert. The first product gathers (a_terms: experts of a token), the second adds up (d_terms).
 //
-// B by index: if b_matrices is not 0, B has so many matrices, and group g is multiplied by matrix
-// Operands::b_index[g], a u32. Column scales, the bias along N, and tensors along N and scalars are
-// those of the matrix. All other operands have the rows of the product: C, aux, matrices of steps.
+// All of the epilogue but zero_point applies to rows of the product: steps, clamp, aux and amax,
+// too. C, aux, matrices and vectors along M have the product's rows.
+//
+// B by index: if b_matrices is not 0, B has b_matrices matrices, and group g is multiplied by
+// matrix Operands::b_index[g], a u32. Column scales, the bias along N, tensors along N and scalars
+// are those of the matrix.
 //
 // Offsets and sizes are in device memory, and vkgemm never reads them back. All but
 // GroupBounds::offsets add a small dispatch, and a table to the workspace. Bad offsets:
 // - vkgemm clamps negative offsets and sizes, and what is beyond the capacity. A group that ends
 //   before it begins is empty. So no kernel accesses memory outside the operands.
 // - If offsets decrease or groups overlap, it is unspecified which group's result a row holds, or
-//   none.
-//   If groups are along K and vkgemm copies operands to the workspace, all of D is unspecified.
-// - An index beyond A's rows or B's matrices is taken for the last one. A row with an index beyond
-//   D's rows, or their terms, is not stored.
+//   none. If groups are along K and vkgemm copies operands, all of D is unspecified.
+// - vkgemm clamps indices to A's rows and B's matrices. A row with an index beyond D's rows, or
+//   their terms, is not stored to D.
 // - A plan reports bad offsets and indices in the first 4 bytes of its workspace
-// (Plan::workspace_bytes()),
-//   unless Problem::max_workspace_bytes is less than 4.
+//   (Plan::workspace_bytes()), unless that is empty because max_workspace_bytes is less than 4.
 struct Grouping {
   std::uint32_t groups = 0;  // at most 65535; 0: nothing is computed, which the log reports
   OffsetType offsets = OffsetType::int32;
@@ -122,7 +123,7 @@ struct Grouping {
   GroupBounds bounds = GroupBounds::offsets;
 
   // Rows by index, and B by index: above. At most 2^31 - 1 rows, 2^32 - 1 indices. Not supported
-  // with them: a step sum_columns, path nv.
+  // with either: a step sum_columns; with rows by index: path nv.
   std::uint64_t a_rows = 0;
   std::uint32_t a_terms = 1;
   std::uint64_t d_rows = 0;

@@ -587,8 +587,8 @@ typedef struct VkgemmGrouping {
   uint64_t a_rows;       // rows of A, which are gathered; default 0: they are in order
   uint64_t d_rows;       // rows of D, to which rows are scattered or added; default 0: neither
   uint32_t a_terms;      // default 1: row i is row row_index[i] / a_terms of A
-  uint32_t d_terms;      // default 1; more: so many rows are added up to a row of D
-  VkBool32 row_weights;  // rows that are added up have factors; default false
+  uint32_t d_terms;      // default 1; more: d_terms rows are added up to a row of D
+  VkBool32 row_weights;  // rows are added up, times factors; default false
   uint32_t b_matrices;   // matrices of B, of which b_index names a group's; default 0: in order
 } VkgemmGrouping;
 
@@ -1182,8 +1182,8 @@ VKGEMM_API VkgemmStatus vkgemm_plan_config(const VkgemmPlan* plan, const char** 
 
 // Bytes of scratch memory that vkgemm_plan_record() needs as VkgemmOperands::workspace, 256-byte
 // aligned; 0: none. The first word of a grouped plan's workspace reports bad offsets: set it to
-// UINT32_MAX before the plan runs. Afterwards it holds the index of the first group whose offsets
-// are bad, or still UINT32_MAX. Any thread.
+// UINT32_MAX before the plan runs. Afterwards it holds the index of the first group whose offsets,
+// sizes or indices are bad, or still UINT32_MAX. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_workspace_bytes(const VkgemmPlan* plan, uint64_t* bytes);
 
 // How many dispatches vkgemm_plan_record() records. Any thread.

@@ -141,9 +141,10 @@ std::vector<Range> ranges_of(const Problem& problem, const HostOperands& operand
   std::vector<Range> out;
   std::int64_t next = 0;
   for (std::size_t g = 0; g < groups; ++g) {
-    const std::int64_t start = has_offsets ? starts[g] : next;
-    const std::int64_t end =
-        has_sizes ? start + std::max<std::int64_t>(sizes[g], 0) : starts[g + 1];
+    // A start before 0 moves its end, too.
+    const std::int64_t start =
+        std::clamp<std::int64_t>(has_offsets ? starts[g] : next, -1, capacity);
+    const std::int64_t end = has_sizes ? start + clamped(sizes[g], capacity) : starts[g + 1];
     next = end;
     const auto begin = static_cast<std::uint64_t>(clamped(start, capacity));
     out.push_back({begin, std::max(static_cast<std::uint64_t>(clamped(end, capacity)), begin)});
@@ -163,7 +164,7 @@ struct Place {
 GroupProduct part_of(const Problem& problem, const Range& range, const Place& at,
                      std::uint64_t number) {
   const bool along_m = problem.grouping->along == GroupAlong::m;
-  GroupProduct product{.problem = problem, .number = number, .first_row = at.row};
+  GroupProduct product{.problem = problem, .number = number};
   for (const OperandRow& row : operand_rows()) {
     const OperandShape shape = row.shape(problem);
     const bool is_b = row.matrix == &Problem::b;
@@ -202,12 +203,11 @@ void add_rows(const Problem& problem, const HostOperands& operands, const Range&
     const std::uint64_t index = index_at(operands[OperandId::row_index], row);
     Place at{.row = row, .a_row = row, .d_row = row, .matrix = matrix};
     if (g.a_rows != 0) at.a_row = std::min(index / g.a_terms, g.a_rows - 1);
-    if (g.d_rows != 0) {
-      at.d_row = index / g.d_terms;
-      if (at.d_row >= g.d_rows) continue;
-    }
+    const bool has_d = g.d_rows == 0 || index / g.d_terms < g.d_rows;
+    if (g.d_rows != 0) at.d_row = has_d ? index / g.d_terms : 0;
     GroupProduct product = part_of(problem, {row, row + 1}, at, number);
-    if (adds_rows(problem.grouping)) {
+    product.has_d = has_d;
+    if (adds_rows(problem.grouping) && has_d) {
       product.term = index;
       if (g.row_weights) {
         float weight = 0.0f;
@@ -216,7 +216,7 @@ void add_rows(const Problem& problem, const HostOperands& operands, const Range&
         product.weight = static_cast<double>(weight);
       }
     }
-    out.push_back(std::move(product));
+    out.push_back(product);
   }
 }
 

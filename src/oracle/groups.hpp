@@ -58,7 +58,7 @@ struct GroupProduct {
   Problem problem;
   PerOperand<std::uint64_t> begins;
   std::uint64_t number = 0;
-  std::uint64_t first_row = 0;  // of the rows of all groups
+  bool has_d = true;  // false: a row whose index is beyond D's rows
   // Of a row that is added up to one of D: its term, and the factor.
   std::uint64_t term = 0;
   double weight = 1.0;
@@ -74,7 +74,7 @@ inline bool has_products(const Problem& problem) noexcept {
 }
 
 // Offsets and indices are clamped as problem.hpp says. A row that has an index is a product of its
-// own. One that is not stored is none.
+// own.
 std::vector<GroupProduct> products_of(const Problem& problem, const HostOperands& operands);
 
 }  // namespace vkgemm::oracle

@@ -72,7 +72,7 @@ std::vector<GroupProduct> chosen_products(const Problem& problem, const HostOper
   if (adds_rows(problem.grouping)) {
     const std::vector<std::uint64_t> rows = rows_of_sums(problem, options);
     std::erase_if(products, [&](const GroupProduct& row) {
-      return !std::ranges::binary_search(rows, row.term / problem.grouping->d_terms);
+      return !row.has_d || !std::ranges::binary_search(rows, row.term / problem.grouping->d_terms);
     });
     return products;
   }
@@ -430,7 +430,7 @@ class RowSums {
   }
 
   // A term that another row has counts no more.
-  bool begins(const GroupProduct& row) { return terms_.insert(row.term).second; }
+  bool begins(const GroupProduct& row) { return row.has_d && terms_.insert(row.term).second; }
   void add(const GroupProduct& row, const Element& e) {
     Element& sum = sums_.at(row.term / problem_.grouping->d_terms)[e.j];
     const double term = row.weight * e.value, bound = std::fabs(row.weight) * e.bound;
@@ -469,10 +469,9 @@ void verify_product(const GroupProduct& product, const HostOperands& operands,
   const bool counts = sums != nullptr && sums->begins(product);
   visit_results(problem, views, operands, options, of_all != nullptr ? &of_all->amax : nullptr,
                 threads, [&](const Element& e, std::uint64_t thread) {
-                  if (sums != nullptr && e.operand == OperandId::d) {
-                    if (counts) sums->add(product, e);
-                    return;
-                  }
+                  const bool is_d = e.operand == OperandId::d;
+                  if (is_d && counts) sums->add(product, e);
+                  if (is_d && (sums != nullptr || !product.has_d)) return;
                   compare_element(problem, views, operands, e, product.number + e.batch,
                                   findings[thread]);
                 });
@@ -488,10 +487,9 @@ void compute_product(const GroupProduct& product, const HostOperands& operands,
   visit_results(problem, views, operands, {.mode = Verify::full},
                 of_all != nullptr ? &of_all->amax : nullptr, thread_count(threads, problem),
                 [&](const Element& e, std::uint64_t) {
-                  if (sums != nullptr && e.operand == OperandId::d) {
-                    if (counts) sums->add(product, e);
-                    return;
-                  }
+                  const bool is_d = e.operand == OperandId::d;
+                  if (is_d && counts) sums->add(product, e);
+                  if (is_d && (sums != nullptr || !product.has_d)) return;
                   store_result(problem, views, results, e);
                 });
 }
@@ -542,20 +540,21 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
     add_parts(shape, is_row ? std::vector<std::uint64_t>{0} : rows, begin, parts[row.id]);
   };
   const bool sums = adds_rows(problem.grouping);
-  const auto add_product = [&](const Problem& product, const PerOperand<std::uint64_t>& begins) {
-    const std::vector<std::uint64_t> rows = rows_of(product, options);
+  const auto add_product = [&](const GroupProduct& product) {
+    const std::vector<std::uint64_t> rows = rows_of(product.problem, options);
     for (const OperandRow& row : operand_rows()) {
-      if (!row.is_written(product) || !row.exists(product)) continue;
-      if (!sums || row.id != OperandId::d) add(row, product, rows, begins[row.id]);
+      if (!row.is_written(product.problem) || !row.exists(product.problem)) continue;
+      if (row.id == OperandId::d && (sums || !product.has_d)) continue;
+      add(row, product.problem, rows, product.begins[row.id]);
     }
   };
   if (options.mode == Verify::off || is_empty(problem)) return parts;
   if (!has_products(problem)) {
-    add_product(problem, {});
+    add_product({.problem = problem});
     return parts;
   }
   for (const GroupProduct& group : chosen_products(problem, operands, options)) {
-    add_product(group.problem, group.begins);
+    add_product(group);
   }
   if (sums) add(row_of(OperandId::d), problem, rows_of_sums(problem, options), 0);
   return parts;

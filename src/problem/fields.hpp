@@ -209,16 +209,18 @@ struct FieldsOf<Grouping> {
                        y.along);
     visitor.enumerator(Field{"offsets", "--offset-type"}, x.offsets, y.offsets);
     visitor.enumerator(Field{"b", "--b-per-group"}, x.b, y.b);
-    visitor.enumerator(Field{"bounds", "--group-bounds", "What says where groups begin and end"},
-                       x.bounds, y.bounds);
-    visitor.number(
-        Field{"a_rows", "--a-rows", "Rows of A, which are gathered by --row-index (0: in order)"},
-        x.a_rows, y.a_rows);
+    visitor.enumerator(
+        Field{"bounds", "--group-bounds", "The numbers of where groups begin and end"}, x.bounds,
+        y.bounds);
+    visitor.number(Field{"a_rows", "--a-rows",
+                         "Rows of A, which are gathered by generated indices (0: in order)"},
+                   x.a_rows, y.a_rows);
     visitor.number(Field{"a_terms", "--a-terms", "Indices that share a row of A"}, x.a_terms,
                    y.a_terms);
-    visitor.number(Field{"d_rows", "--d-rows",
-                         "Rows of D, to which rows are scattered by --row-index (0: in order)"},
-                   x.d_rows, y.d_rows);
+    visitor.number(
+        Field{"d_rows", "--d-rows",
+              "Rows of D, to which rows are scattered by generated indices (0: in order)"},
+        x.d_rows, y.d_rows);
     visitor.number(Field{"d_terms", "--d-terms", "Rows that are added up to a row of D"}, x.d_terms,
                    y.d_terms);
     visitor.boolean(Field{"row_weights", "--with-row-weights",
@@ -226,7 +228,7 @@ struct FieldsOf<Grouping> {
                     x.row_weights, y.row_weights);
     visitor.number(
         Field{"b_matrices", "--b-matrices",
-              "Matrices of B, of which --b-index names that of each group (0: in order)"},
+              "Matrices of B, of which groups have one each by generated indices (0: in order)"},
         x.b_matrices, y.b_matrices);
   }
 

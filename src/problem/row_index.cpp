@@ -1,5 +1,6 @@
 #include "problem/row_index.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -39,7 +40,8 @@ std::vector<std::byte> integers_of(OperandId id, const Problem& problem,
       add_number(out, static_cast<std::int64_t>((i * step + 1) % g.b_matrices), 4);
     }
   } else if (id == OperandId::row_index && has_row_index(g)) {
-    const std::uint64_t places = g.d_rows != 0 ? places_of(g) : g.a_rows * g.a_terms;
+    std::uint64_t places = g.d_rows != 0 ? places_of(g) : g.a_rows * g.a_terms;
+    if (g.a_rows != 0) places = std::min(places, g.a_rows * g.a_terms);
     const std::uint64_t step = step_through(places);
     for (std::uint64_t i = 0; i < problem.m; ++i) {
       add_number(out, static_cast<std::int64_t>((i * step + places / 3) % places), 4);

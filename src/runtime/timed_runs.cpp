@@ -81,6 +81,10 @@ MaybeError check_offsets(const Problem& problem, std::span<const std::uint64_t> 
     return invalid_argument(concat("offsets has ", offsets.size(), " values, grouping.groups is ",
                                    grouping.groups, ": groups + 1 are needed"));
   }
+  if (grouping.bounds == GroupBounds::sizes && offsets[0] != 0) {
+    return invalid_argument(
+        concat("offsets[0] is ", offsets[0], " and grouping.bounds is sizes: groups begin at 0"));
+  }
   const bool along_m = grouping.along == GroupAlong::m;
   const std::uint64_t capacity = along_m ? problem.m : problem.k;
   for (std::size_t i = 0; i < offsets.size(); ++i) {

@@ -205,8 +205,9 @@ Job job_from_files(const JobOptions& options) {
           std::string(to_string(a.type)) + " and " + b.file + " is " +
           std::string(to_string(b.type)));
   }
-  // Rows of A that are gathered say nothing of M.
+  // A's rows are not M if they are gathered.
   const bool gathers = options.groups.indices.values.a_rows != 0;
+  if (gathers && options.groups.along != GroupAlong::m) usage("--a-rows needs --group-along m");
   if (!gathers) set_size(options, "m", p.m, a.rows, a.file);
   const std::uint64_t n = b.cols / load_b_right(p.gated, options.files[OperandId::b_right],
                                                 options.bf16, b, job.data[OperandId::b_right]);

@@ -265,7 +265,8 @@ ProblemFigures::ProblemFigures(const ResolvedProblem& problem, const TimingModel
   double matrices_b = matrices(problem.b, problem);
   if (problem.is_grouped(GroupAlong::m)) {
     groups_of_rows = std::min<double>(problem.grouping->groups, m);
-    matrices_b = problem.grouping->b == GroupedB::per_group ? groups_of_rows : 1.0;
+    const double most = static_cast<double>(problem.b_count());
+    matrices_b = std::min(groups_of_rows, most);
   }
   for (std::size_t i = 0; i < most_tensors; ++i) {
     if (problem.epilogue.tensors[i] != TensorShape::matrix) continue;

@@ -407,6 +407,8 @@ void Kernel::sum_rows() {
   if (p.row_weights != 0) {
     read("row_weights", vector(p.row_weights + first * p.terms * word_bytes, terms));
   }
+  // Any rows of the product: at least the first one is there.
+  read("values of rows", vector(p.values, p.n * sizeof(float)));
   const std::uint64_t element = bytes_of(constant(SPEC_D_TYPE));
   write("d", matrix(p.d + first * p.ldd * element,
                     {static_cast<std::uint32_t>(rows), p.n, p.ldd, false, element}, 0, {}));

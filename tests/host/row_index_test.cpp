@@ -123,6 +123,21 @@ TEST(RowIndex, DispatchesOfRowsThatAreAddedUp) {
   EXPECT_EQ(plan.after[0].dispatches.front().tiles, 12u);
 }
 
+// What kernels write to is there, whatever the workspace's limit: a choice then refuses it.
+TEST(RowIndex, WorkspaceOfTablesAndSumsIsNeverLeftOut) {
+  for (const std::uint64_t most : {0u, 3u}) {
+    Problem problem = experts();
+    problem.max_workspace_bytes = most;
+    EXPECT_EQ(lowered(problem).workspace.bytes, 0u);
+    problem.grouping->bounds = GroupBounds::sizes;
+    EXPECT_GE(lowered(problem).workspace.bytes, 256u + 5 * 4);
+    problem.grouping->bounds = GroupBounds::offsets;
+    problem.grouping->d_rows = 12;
+    problem.grouping->d_terms = 8;
+    EXPECT_GE(lowered(problem).workspace.bytes, 256u + 96 * 64 * 4 + 96 * 4);
+  }
+}
+
 TEST(RowIndex, IndicesForTestsAreDifferent) {
   for (const std::uint64_t rows : {1u, 2u, 9u, 64u, 96u, 100u}) {
     Problem problem = experts();

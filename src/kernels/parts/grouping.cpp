@@ -45,7 +45,10 @@ bool check_row_index(const Case& s) {
   if (bytes > most_workspace_bytes) {
     return s.refuse("rows are added up: their values take ", bytes, " bytes");
   }
-  if (dispatch_count(sum_pieces(p) * p.grouping->d_rows, 1, s.caps.limits) > most_dispatches) {
+  constexpr std::uint64_t most_workgroups = std::numeric_limits<std::int32_t>::max();
+  const std::uint64_t workgroups = sum_pieces(p) * p.grouping->d_rows;
+  if (workgroups > most_workgroups ||
+      dispatch_count(workgroups, 1, s.caps.limits) > most_dispatches) {
     return s.refuse("rows are added up: ", p.grouping->d_rows, " rows of D of ", sum_pieces(p),
                     " workgroups are too many to record");
   }
@@ -173,10 +176,11 @@ void lower(Lowering& l) {
 // Comes before all other parts: callers find the word where the workspace begins.
 void add_workspace(WorkspaceLayout& out, const Config&, const ComputedProblem& computed) {
   const ResolvedProblem& p = *computed;
-  if (!p.grouping || p.max_workspace_bytes < bad_group_bytes) return;
+  if (!p.grouping) return;
   const Grouping& grouping = *p.grouping;
-  out.add(&Addresses::bad_group, bad_group_bytes);
   const bool has_table = grouping.bounds != GroupBounds::offsets;
+  if (p.max_workspace_bytes < bad_group_bytes && !has_table && !p.adds_rows()) return;
+  out.add(&Addresses::bad_group, bad_group_bytes);
   if (has_table) out.add(&Addresses::offsets, table_bytes(grouping));
   if (p.adds_rows()) {
     out.add(&Addresses::values, row_sum_bytes(p));
@@ -208,14 +212,14 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
     text += concat(p.group_slots(p.m, c.tile_m), " slots of ", c.tile_m, " rows, ");
   }
   if (p.grouping->bounds != GroupBounds::offsets) {
-    text += concat("a table of ", to_string(p.grouping->bounds), " by a dispatch before, ");
+    text += concat("a dispatch makes a table of ", to_string(p.grouping->bounds), ", ");
   }
   if (p.gathers_rows()) text += concat("rows of A gathered from ", p.grouping->a_rows, ", ");
   if (p.scatters_rows()) text += concat("rows of D scattered to ", p.grouping->d_rows, ", ");
   if (p.adds_rows()) {
-    text += concat(p.grouping->d_terms, p.grouping->d_terms == 1 ? " row" : " rows",
-                   p.grouping->row_weights ? " with weights" : "",
-                   " added up to each of D's by a dispatch behind, ");
+    text += concat("a last dispatch adds up ", p.grouping->d_terms,
+                   p.grouping->row_weights ? " weighted" : "",
+                   p.grouping->d_terms == 1 ? " row" : " rows", " for each row of D, ");
   }
   if (p.grouping->b_matrices != 0)
     text += concat(p.grouping->b_matrices, " matrices of B by index, ");
