@@ -108,7 +108,7 @@ VKGEMM_PRODUCT_BLOCK(GroupedParams)
 };
 
 // Invocations of the workgroup of group_table.comp.
-#define GROUP_TABLE_LOCAL_SIZE 256
+#define GROUP_TABLE_LOCAL_SIZE 128
 
 // group_table.comp: makes the table of int32 numbers that kernels read: offsets of sizes, or where groups
 // begin and, behind that, where they end.

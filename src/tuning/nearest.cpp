@@ -40,15 +40,18 @@ double shape_distance(const TunedProblem& a, const TunedProblem& b) noexcept {
       a.packed != b.packed || a.family != b.family) {
     return std::numeric_limits<double>::infinity();
   }
-  // Rates of converted operands and of sums are near those of others, and were not measured.
+  // Rates of converted operands, of sums and of rows by index are near those of others, and were
+  // not measured.
   constexpr double otherwise = 0.05;
   const double converted = a.converted != b.converted ? otherwise : 0.0;
   const double summed = a.summed != b.summed ? otherwise : 0.0;
+  const double indexed = a.indexed != b.indexed ? otherwise : 0.0;
   const double m = doublings(a.m, b.m);
   const double n = doublings(a.n, b.n);
   const double k = doublings(a.k, b.k);
   const double count = doublings(a.count, b.count);
-  return std::sqrt(m * m + n * n + k * k + count * count + converted * converted + summed * summed);
+  return std::sqrt(m * m + n * n + k * k + count * count + converted * converted + summed * summed +
+                   indexed * indexed);
 }
 
 ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem& shape) {

@@ -303,7 +303,7 @@ TunedShape parse_tuned(const Node& node) {
       {"family",    "input_type", "a_layout", "b_layout",    "aligned",        "packed",
        "converted", "epilogue",   "d_type",   "d_col_major", "f32_arithmetic", "m",
        "n",         "k",          "count",    "config",      "microseconds",   "problem",
-       "complete",  "provenance", "summed"});
+       "complete",  "provenance", "summed",   "indexed"});
   TunedShape shape;
   TunedProblem& p = shape.problem;
   const Node family = node.at("family");
@@ -320,6 +320,7 @@ TunedShape parse_tuned(const Node& node) {
         converted->named(parse_packed_operands, "list of converted operands: none, a, b or ab");
   }
   if (const auto summed = node.find("summed")) p.summed = summed->boolean();
+  if (const auto indexed = node.find("indexed")) p.indexed = indexed->boolean();
   if (const auto epilogue = node.find("epilogue")) {
     p.epilogue =
         epilogue->named(parse_epilogue_work, "epilogue: none, c, aux, sums, or these joined by _");

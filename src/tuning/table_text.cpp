@@ -32,6 +32,7 @@ Json to_object(const TunedShape& shape) {
   if (p.packed != PackedOperands::none) row["packed"] = to_string(p.packed);
   if (p.converted != PackedOperands::none) row["converted"] = to_string(p.converted);
   if (p.summed) row["summed"] = true;
+  if (p.indexed) row["indexed"] = true;
   if (!shape.complete) row["complete"] = false;
   row["provenance"] = shape.row.provenance;
   return row;

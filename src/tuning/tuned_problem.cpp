@@ -74,6 +74,7 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
   out.m = problem.typical_m();
   out.n = problem.product_n();
   out.summed = problem.summed > 1;
+  out.indexed = problem.has_row_index();
   out.k = checked_multiply(problem.typical_k(), problem.summed).value_or(largest_size);
   out.count = problem.grouping ? problem.grouping->groups : problem.batch * problem.repeats;
   return out;

@@ -32,7 +32,8 @@ struct TunedProblem {
   bool aligned = true;  // A and B can be loaded 16 bytes at a time
   PackedOperands packed = PackedOperands::none;
   PackedOperands converted = PackedOperands::none;  // have another type in memory
-  bool summed = false;  // K is that of all matrices that are added up, one after the other
+  bool summed = false;   // K is that of all matrices that are added up, one after the other
+  bool indexed = false;  // rows by index
   EpilogueWork epilogue = EpilogueWork::none;
   DataType d_type = {};
   bool d_col_major = false;  // and not computed as its transpose: accessed element by element

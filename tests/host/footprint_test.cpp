@@ -236,6 +236,7 @@ class Footprint : public testing::Test {
                          name.starts_with("pack") ? pack_bytes(name)
                          : name == "reduce_rows"  ? REDUCE_ROWS_BYTES
                          : name == "sum_columns"  ? COLUMNS_LOCAL_SIZE * UNIT_BYTES
+                         : name == "group_table"  ? GROUP_TABLE_LOCAL_SIZE * sizeof(std::uint32_t)
                          : name.starts_with("gemm") || name.starts_with("reduce_tiles") ? computed
                                                                                         : 0,
                          config);
@@ -303,6 +304,9 @@ std::vector<Problem> parts_of(Problem problem) {
     out.back().epilogue.tensors[0] = TensorShape::along_n;
     out.back().epilogue.steps[0] = {.op = StepOp::sum_columns, .operand = StepOperand::t0};
     out.back().t0.type = DataType::f32;
+    out.push_back(problem);
+    out.back().grouping =
+        Grouping{.groups = 9, .bounds = GroupBounds::sizes, .d_rows = 250, .d_terms = 4};
   }
   return out;
 }

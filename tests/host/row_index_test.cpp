@@ -16,6 +16,8 @@
 #include "problem/resolve.hpp"
 #include "problem/row_index.hpp"
 #include "test_devices.hpp"
+#include "tuning/nearest.hpp"
+#include "tuning/tuned_problem.hpp"
 #include "vkgemm/config.hpp"
 
 namespace vkgemm {
@@ -136,6 +138,17 @@ TEST(RowIndex, WorkspaceOfTablesAndSumsIsNeverLeftOut) {
     problem.grouping->d_terms = 8;
     EXPECT_GE(lowered(problem).workspace.bytes, 256u + 96 * 64 * 4 + 96 * 4);
   }
+}
+
+// A table's shape of plain groups was not timed with rows by index, and the other way round.
+TEST(RowIndex, TablesTellItFromPlainGroups) {
+  const TunedProblem plain = tuned_problem(resolve(experts()).value());
+  Problem problem = experts();
+  problem.grouping->a_rows = 10;
+  const TunedProblem indexed = tuned_problem(resolve(problem).value());
+  EXPECT_EQ(shape_distance(plain, plain), 0.0);
+  EXPECT_GT(shape_distance(plain, indexed), 0.0);
+  EXPECT_LT(shape_distance(plain, indexed), 0.1);
 }
 
 TEST(RowIndex, IndicesForTestsAreDifferent) {

@@ -102,18 +102,17 @@ void take_step(inout Fragments f, const uint step, const uint64_t a) {
         [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.b[j], w, b_words[step % SLOTS][j][w])
 }
 
-// Rows beyond the last one are the last one again. Rows that are found by index lie anywhere in A.
+// Rows beyond the last one are the last one again.
 uint64_t begin_rows(const Tile t, const uint row) {
     const uint lane = gl_SubgroupInvocationID;
     if (A_IN_PAIRS) {
-        const uint first = GATHER != 0 ? 0 : t.row;
         [[unroll]] for (uint i = 0; i < ROWS; ++i)
             [[unroll]] for (uint r = 0; r < 2; ++r) {
                 const uint own = row + i * FRAGMENT_M + r * A_ROWS + lane / A_LANES;
                 const uint exists = EDGES != 0 ? min(own, t.row_end - 1) : own;
-                a_offsets[r][i] = (row_of_a(exists) - first) * size_lda() * IN_SIZE + lane % A_LANES * 16;
+                a_offsets[r][i] = (exists - t.row) * size_lda() * IN_SIZE + lane % A_LANES * 16;
             }
-        return t.a + uint64_t(first) * size_lda() * IN_SIZE;
+        return t.a + uint64_t(t.row) * size_lda() * IN_SIZE;
     }
     return t.a + uint64_t(row) * size_lda() * IN_SIZE;
 }

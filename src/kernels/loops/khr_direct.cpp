@@ -124,11 +124,10 @@ bool check_rows_of_a(const Case& s) {
   if (p.k % c.tile_k != 0) {
     return refuse("only where tile_k divides K: ", c.tile_k, " does not divide ", p.k);
   }
-  // Rows that are found by index lie anywhere in A.
-  const std::uint64_t rows = p.gathers_rows() ? p.grouping->a_rows : c.tile_m;
-  if (rows * p.a.ld > UINT32_MAX / size_in_bytes(p.a.type)) {
-    return refuse("only where ", p.gathers_rows() ? "its" : "tile_m",
-                  " rows take no more than 4 GiB: ", rows, " rows of ", p.a.ld);
+  if (p.gathers_rows()) return refuse("only where its rows are in order: pack a gathers them");
+  if (c.tile_m * p.a.ld * size_in_bytes(p.a.type) > UINT32_MAX) {
+    return refuse("only where tile_m rows take no more than 4 GiB: ", c.tile_m, " rows of ",
+                  p.a.ld);
   }
   if (l.interleave_k) {
     if (fits_interleaved_rows(l.fragment_m, l.fragment_k, p.input_type(), l.subgroup_size))
