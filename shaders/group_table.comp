@@ -1,4 +1,4 @@
-// Makes the table of where groups are from the caller's sizes, or starts and sizes (GROUP_ENDS), as
+// Makes the table of groups from the caller's sizes, or starts and sizes (GROUP_ENDS), as
 // group_offsets.glsl reads it. One workgroup. Sizes below 0 count as 0. Sums end at the largest int32, which is
 // beyond every capacity. Reports groups whose size is below 0, or which begin before the last one ends.
 #version 460

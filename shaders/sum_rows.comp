@@ -1,6 +1,6 @@
 // Rows of D, each the sum of rows of a product, its terms, which may have weights:
 //   D[i] = w[i · terms] · v[row of term 0] + w[i · terms + 1] · v[row of term 1] + …
-// from left to right, by multiply-adds. A term that no row has is left out. grouped.comp has told the rows of
+// from left to right, by multiply-adds. A term that no row has is left out. grouped.comp stores the rows of
 // terms (SCATTER_TERMS). A workgroup computes SUM_ROWS_LOCAL_SIZE x4s of a row.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -16,7 +16,7 @@ void main() {
     const uint col = (id % pieces * LOCAL_SIZE + gl_LocalInvocationIndex) * 4;
     if (col >= size_n()) return;
     const uint64_t first_term = uint64_t(row) * p.terms;
-    // A CPU's driver loads weights also where there are none: then from words that are there.
+    // A CPU's driver loads weights even if there are none, so their address must be valid.
     const bool has_weights = p.row_weights != 0;
     const uint64_t given_weights = has_weights ? p.row_weights : p.partial;
     vec4 sum = vec4(0.0);
@@ -24,7 +24,7 @@ void main() {
         uint rows[SUM_ROWS_UNROLL];
         float weights[SUM_ROWS_UNROLL];
         vec4 values[SUM_ROWS_UNROLL];
-        // The first term once more instead of none, and row 0: no branch around a load.
+        // Loads the first term, or row 0, in place of a missing one: no branch around a load.
         [[unroll]] for (uint i = 0; i < SUM_ROWS_UNROLL; ++i) {
             const uint64_t at = (first_term + (first + i < p.terms ? first + i : 0)) * 4;
             rows[i] = U32(p.partial + at).x;

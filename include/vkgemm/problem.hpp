@@ -55,8 +55,8 @@ enum class GroupAlong : std::uint8_t { m, k };
 // The numbers that say where groups begin and end.
 enum class GroupBounds : std::uint8_t {
   offsets,           // groups + 1 offsets: group g is [offsets[g], offsets[g + 1])
-  sizes,             // Operands::group_sizes: groups follow each other from 0 on
-  starts_and_sizes,  // group g is [offsets[g], offsets[g] + group_sizes[g]): there may be gaps
+  sizes,             // Operands::group_sizes: groups follow each other, and the first begins at 0
+  starts_and_sizes,  // group g is [offsets[g], offsets[g] + group_sizes[g]); gaps are allowed
 };
 
 // One matrix B for all groups, or one for each.
@@ -69,9 +69,9 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 //
 // along m (tokens of experts): rows of A, C, D and aux belong to groups. B is one matrix for all,
 // or one per group: K×N matrices b.batch_stride apart (not set: contiguous). Rows of no group are
-// neither read nor written, but the spans of A and D hold all m rows, unless they have a_rows or
-// d_rows. D must be row-major. A
-// column-major A is loaded element by element, because groups begin at any row.
+// neither read nor written. The spans of A and D hold all m rows, unless a_rows or d_rows is set. D
+// must be row-major. A column-major A is loaded element by element, because groups begin at any
+// row.
 //
 // along k (gradients of weights): each group multiplies its columns of A by its rows of B. Each has
 // its own M×N matrix of D, C and aux, batch_stride apart (that of C may be 0). If A or B is

@@ -284,7 +284,7 @@ typedef enum VkgemmGroupedB {
 // The numbers that say where groups begin and end.
 typedef enum VkgemmGroupBounds {
   VKGEMM_GROUP_BOUNDS_OFFSETS = 0,           // [offsets[g], offsets[g + 1])
-  VKGEMM_GROUP_BOUNDS_SIZES = 1,             // group_sizes: groups follow each other from 0 on
+  VKGEMM_GROUP_BOUNDS_SIZES = 1,             // group_sizes: the first group begins at 0
   VKGEMM_GROUP_BOUNDS_STARTS_AND_SIZES = 2,  // [offsets[g], offsets[g] + group_sizes[g])
   VKGEMM_GROUP_BOUNDS_MAX_ENUM = 0x7FFFFFFF
 } VkgemmGroupBounds;
@@ -589,7 +589,7 @@ typedef struct VkgemmGrouping {
   uint32_t a_terms;      // default 1: row i is row row_index[i] / a_terms of A
   uint32_t d_terms;      // default 1; more: d_terms rows are added up to a row of D
   VkBool32 row_weights;  // rows are added up, times factors; default false
-  uint32_t b_matrices;   // matrices of B, of which b_index names a group's; default 0: in order
+  uint32_t b_matrices;   // B's matrices, which b_index assigns to groups; default 0: in order
 } VkgemmGrouping;
 
 // A reduction of whole rows of the value of the epilogue before its cast to D's type, in f32.

@@ -100,7 +100,7 @@ VKGEMM_PRODUCT_BLOCK(SplitParams)
 // up to them, batch that of matrices B, and partial the row of each term.
 VKGEMM_PRODUCT_BLOCK(GroupedParams)
     uint64_t offsets;    // where the groups begin
-    uint64_t bad_group;  // a word for the lowest group with bad offsets or indices; 0: nobody asks
+    uint64_t bad_group;  // a word for the lowest group with bad offsets or indices; 0: there is none
     uint groups;
     uint first_row;  // of groups of rows, of which this is a part: rows before it
     uint64_t row_index;  // u32, for each row of the product

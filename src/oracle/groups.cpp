@@ -67,16 +67,6 @@ Views::Views(const Problem& p) {
   for (const OperandRow& row : operand_rows()) (*this)[row.id] = view(row.shape(p));
 }
 
-std::vector<std::byte> encode_offsets(std::span<const std::int64_t> offsets, OffsetType type) {
-  const std::size_t size = size_in_bytes(type);
-  std::vector<std::byte> bytes(offsets.size() * size);
-  // Little-endian: the low half of a number comes first.
-  for (std::size_t i = 0; i < offsets.size(); ++i) {
-    std::memcpy(bytes.data() + i * size, &offsets[i], size);
-  }
-  return bytes;
-}
-
 std::vector<std::int64_t> decode_offsets(const void* data, std::size_t count, OffsetType type) {
   if (count == 0) return {};  // no memory to copy from or to
   std::vector<std::int64_t> offsets(count);
@@ -152,7 +142,7 @@ std::vector<Range> ranges_of(const Problem& problem, const HostOperands& operand
   return out;
 }
 
-// Where the operands of a part of a group begin.
+// The first elements of the operands of a part of a group.
 struct Place {
   std::uint64_t row = 0;    // of the product
   std::uint64_t k = 0;      // of A and B

@@ -48,8 +48,7 @@ struct Views : PerOperand<View> {
 // bias along N. Without a gate it is j.
 std::uint64_t product_column(const Problem& problem, std::uint64_t half, std::uint64_t j);
 
-// Offsets as they are in memory, and back: int32 or int64.
-std::vector<std::byte> encode_offsets(std::span<const std::int64_t> offsets, OffsetType type);
+// Offsets, int32 or int64, from memory: the inverse of encode_integers().
 std::vector<std::int64_t> decode_offsets(const void* data, std::size_t count, OffsetType type);
 
 // The product of one group, or of one outer batch index, as a problem of its own, and the
@@ -59,7 +58,7 @@ struct GroupProduct {
   PerOperand<std::uint64_t> begins;
   std::uint64_t number = 0;
   bool has_d = true;  // false: a row whose index is beyond D's rows
-  // Of a row that is added up to one of D: its term, and the factor.
+  // The term and the factor of a row that is added up to one of D.
   std::uint64_t term = 0;
   double weight = 1.0;
 

@@ -452,7 +452,7 @@ class RowSums {
   std::set<std::uint64_t> terms_;
 };
 
-// What several products of a problem contribute to.
+// The results that several products of a problem share.
 struct OfAll {
   Largest amax;
   std::optional<RowSums> sums;  // set: D's values are terms

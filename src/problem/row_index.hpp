@@ -39,6 +39,9 @@ constexpr std::uint64_t matrices_of(const Grouping& grouping) noexcept {
   return grouping.b_matrices != 0 ? grouping.b_matrices : grouping.groups;
 }
 
+// Integers as they are in memory, with so many bytes each.
+std::vector<std::byte> encode_integers(std::span<const std::int64_t> values, std::uint32_t size);
+
 // Operands of integers for a grouped problem whose groups begin at these offsets, the end of the
 // last one included, as they are in memory. Rows have different indices, as long as there are
 // enough, in no order. Nothing for an operand that the problem doesn't have.

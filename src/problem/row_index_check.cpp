@@ -1,4 +1,4 @@
-// row_index_check.cpp: what rows by index and B by index (struct Grouping) contradict.
+// row_index_check.cpp: the checks of rows by index and B by index (struct Grouping).
 #include <utility>
 
 #include "problem/data_type.hpp"
@@ -30,7 +30,7 @@ MaybeError check_rows(std::string_view rows_name, std::uint64_t rows, std::strin
                                  " indices are supported"));
 }
 
-// What only groups of rows have.
+// Refuses fields that groups along K don't have.
 MaybeError check_along_k(const Grouping& g) {
   const std::pair<std::string_view, std::uint64_t> fields[] = {
       {"a_rows", g.a_rows}, {"d_rows", g.d_rows}, {"b_matrices", g.b_matrices}};

@@ -195,7 +195,7 @@ TEST(Examples, LinearLayer) {
   expect_slopes(loss.w, dw);
 }
 
-// What the application does between the router and the experts.
+// The application's part, between the router and the experts.
 struct Choices {
   std::vector<std::uint32_t> sorted;
   std::vector<std::int32_t> sizes;

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "oracle/groups.hpp"
 #include "problem/resolve.hpp"
+#include "problem/row_index.hpp"
 #include "quantise_rows.hpp"
 #include "runtime/operand_check.hpp"
 #include "trial.hpp"
@@ -22,7 +23,8 @@ void Guards::expect_inside(const Config& config, const Problem& problem,
   if (is_left_out(config, problem)) return;
   SCOPED_TRACE(describe(config, problem));
   std::vector<std::byte> encoded;
-  if (problem.grouping) encoded = oracle::encode_offsets(offsets, problem.grouping->offsets);
+  if (problem.grouping)
+    encoded = encode_integers(offsets, size_in_bytes(problem.grouping->offsets));
   const auto plan = own_runner_->context().plan(problem, config);
   ASSERT_TRUE(succeeds(plan));
   const OperandRules rules(resolve(problem).value(), plan->workspace_bytes());

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string_view>
 #include <vector>
 
 #include "direct.hpp"
@@ -24,19 +23,21 @@ namespace {
 constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t most_index = std::numeric_limits<std::uint32_t>::max();
 
-class RowIndex : public EachPath {
+class GroupNumbers : public EachPath {
  protected:
-  void SetUp() override {
-    VKGEMM_SKIP_IF(why_skip(GetParam()));
-    const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
-    const std::string_view name = test.name();
-    const bool has_rows = name.find("Sizes") == name.npos && name.find("Gaps") == name.npos &&
-                          name.find("Matrices") == name.npos;
-    if (GetParam() == Path::nv && has_rows) GTEST_SKIP() << "path nv finds no rows";
-  }
+  void SetUp() override { VKGEMM_SKIP_IF(why_skip(GetParam())); }
 
   DataType input() const { return inputs_of(GetParam()).front(); }
   Config config() const { return small_configs(GetParam(), input()).front(); }
+};
+VKGEMM_ON_EACH_PATH(GroupNumbers);
+
+class RowIndex : public GroupNumbers {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Path::nv) GTEST_SKIP() << "path nv finds no rows";
+    GroupNumbers::SetUp();
+  }
 };
 VKGEMM_ON_EACH_PATH(RowIndex);
 
@@ -114,22 +115,22 @@ TEST_P(RowIndex, Gates) {
 }
 
 // More matrices than groups, or fewer: vectors along N are the matrices'.
-TEST_P(RowIndex, MatricesOfB) {
+void expect_matrices_of_b(const Config& config, DataType input, const Grouping& fields) {
   for (const std::uint32_t matrices : {1u, 3u, 9u}) {
-    for (const bool gathers : {false, true}) {
-      if (gathers && GetParam() == Path::nv) continue;
-      Problem problem = by_index(input(), gathers ? both : Grouping{});
-      problem.grouping->b = GroupedB::per_group;
-      problem.grouping->b_matrices = matrices;
-      problem.epilogue.bias = Bias::along_n;
-      problem.epilogue.bias_batch_stride = 24;
-      problem.epilogue.column_scales = Scales::per_matrix;
-      EXPECT_TRUE(passes_on_both(config(), with_padding(problem), {.offsets = offsets}));
-    }
+    Problem problem = by_index(input, fields);
+    problem.grouping->b = GroupedB::per_group;
+    problem.grouping->b_matrices = matrices;
+    problem.epilogue.bias = Bias::along_n;
+    problem.epilogue.bias_batch_stride = 24;
+    problem.epilogue.column_scales = Scales::per_matrix;
+    EXPECT_TRUE(passes_on_both(config, with_padding(problem), {.offsets = offsets}));
   }
 }
 
-TEST_P(RowIndex, SizesInPlaceOfOffsets) {
+TEST_P(GroupNumbers, MatricesOfB) { expect_matrices_of_b(config(), input(), {}); }
+TEST_P(RowIndex, MatricesOfB) { expect_matrices_of_b(config(), input(), both); }
+
+TEST_P(GroupNumbers, SizesInPlaceOfOffsets) {
   for (const GroupBounds bounds : {GroupBounds::sizes, GroupBounds::starts_and_sizes}) {
     for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
       for (const OffsetType type : {OffsetType::int32, OffsetType::int64}) {
@@ -143,7 +144,7 @@ TEST_P(RowIndex, SizesInPlaceOfOffsets) {
 }
 
 // More groups than the kernel that adds their sizes takes at a time.
-TEST_P(RowIndex, ManySizes) {
+TEST_P(GroupNumbers, ManySizes) {
   std::vector<std::uint64_t> sizes;
   for (std::uint64_t g = 0; g < 700; ++g) sizes.push_back(g % 5 == 0 ? g % 3 : 0);
   const Offsets many = offsets_of(sizes);
@@ -155,7 +156,7 @@ TEST_P(RowIndex, ManySizes) {
   EXPECT_EQ(trial.bad_group(), no_group);
 }
 
-TEST_P(RowIndex, GapsBetweenGroups) {
+TEST_P(GroupNumbers, GapsBetweenGroups) {
   for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
     Problem problem = grouped(gemm({17, 21, 37}, input()), offsets, along);
     problem.grouping->bounds = GroupBounds::starts_and_sizes;
@@ -169,9 +170,10 @@ TEST_P(RowIndex, GapsBetweenGroups) {
   }
 }
 
-TEST_P(RowIndex, BadSizesAreToldAndHarmless) {
+TEST_P(GroupNumbers, BadSizesAreReported) {
   OffsetType type = OffsetType::int32;
-  const auto told = [&](GroupBounds bounds, OperandId id, std::uint64_t place, std::int64_t value) {
+  const auto reported = [&](GroupBounds bounds, OperandId id, std::uint64_t place,
+                            std::int64_t value) {
     Problem problem = grouped(gemm({17, 21, 37}, input()), offsets);
     problem.grouping->bounds = bounds;
     problem.grouping->offsets = type;
@@ -182,25 +184,26 @@ TEST_P(RowIndex, BadSizesAreToldAndHarmless) {
     return trial.bad_group();
   };
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  EXPECT_EQ(told(GroupBounds::sizes, OperandId::group_sizes, 2, -7), 2u);
-  EXPECT_EQ(told(GroupBounds::sizes, OperandId::group_sizes, 1, most), 1u);
-  EXPECT_EQ(told(GroupBounds::starts_and_sizes, OperandId::group_sizes, 1, -1), 1u);
-  EXPECT_EQ(told(GroupBounds::starts_and_sizes, OperandId::group_sizes, 3, most), 3u);
-  EXPECT_EQ(told(GroupBounds::starts_and_sizes, OperandId::offsets, 3, most), 3u);
-  EXPECT_EQ(told(GroupBounds::starts_and_sizes, OperandId::offsets, 0, -3), 0u);
+  EXPECT_EQ(reported(GroupBounds::sizes, OperandId::group_sizes, 2, -7), 2u);
+  EXPECT_EQ(reported(GroupBounds::sizes, OperandId::group_sizes, 1, most), 1u);
+  EXPECT_EQ(reported(GroupBounds::starts_and_sizes, OperandId::group_sizes, 1, -1), 1u);
+  EXPECT_EQ(reported(GroupBounds::starts_and_sizes, OperandId::group_sizes, 3, most), 3u);
+  EXPECT_EQ(reported(GroupBounds::starts_and_sizes, OperandId::offsets, 3, most), 3u);
+  EXPECT_EQ(reported(GroupBounds::starts_and_sizes, OperandId::offsets, 0, -3), 0u);
 
   type = OffsetType::int64;
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t size : {(std::int64_t{1} << 32) + 3, huge}) {
-    EXPECT_EQ(told(GroupBounds::sizes, OperandId::group_sizes, 1, size), 1u);
-    EXPECT_EQ(told(GroupBounds::starts_and_sizes, OperandId::group_sizes, 3, size), 3u);
-    EXPECT_EQ(told(GroupBounds::starts_and_sizes, OperandId::offsets, 3, size), 3u);
-    EXPECT_EQ(told(GroupBounds::starts_and_sizes, OperandId::offsets, 0, -size), 0u);
+    EXPECT_EQ(reported(GroupBounds::sizes, OperandId::group_sizes, 1, size), 1u);
+    EXPECT_EQ(reported(GroupBounds::starts_and_sizes, OperandId::group_sizes, 3, size), 3u);
+    EXPECT_EQ(reported(GroupBounds::starts_and_sizes, OperandId::offsets, 3, size), 3u);
+    EXPECT_EQ(reported(GroupBounds::starts_and_sizes, OperandId::offsets, 0, -size), 0u);
   }
 }
 
-// Rows of A and matrices are the last ones, rows of D are not stored, and the group is told.
-TEST_P(RowIndex, BadIndicesAreToldAndHarmless) {
+// Indices are clamped to A's rows and B's matrices, rows beyond D are not stored, and the group is
+// reported.
+TEST_P(RowIndex, BadIndicesAreReported) {
   for (const Grouping& kind : all_kinds) {
     for (const std::uint64_t index : {std::uint64_t{57}, most_index}) {
       // The whole product has an epilogue, also where a row is not stored to D.

@@ -16,6 +16,7 @@
 #include "problem/convert.hpp"
 #include "problem/epilogue_steps.hpp"
 #include "problem/resolve.hpp"
+#include "problem/row_index.hpp"
 #include "problem/tensor_places.hpp"
 #include "test_devices.hpp"
 #include "tuning/rank.hpp"
@@ -162,8 +163,8 @@ TEST(ColumnSums, ReferenceOfGroups) {
   std::vector<std::byte> a(bytes[OperandId::a]), b(bytes[OperandId::b]), d(bytes[OperandId::d]);
   for (std::uint64_t i = 0; i < 4; ++i) store_element(a.data(), problem.a.type, i, 1.0);
   for (std::uint64_t i = 0; i < 5; ++i) store_element(b.data(), problem.b.type, i, 2.0);
-  const std::vector<std::byte> offsets =
-      oracle::encode_offsets(std::vector<std::int64_t>{0, 3, 3, 4}, problem.grouping->offsets);
+  const std::vector<std::byte> offsets = encode_integers(std::vector<std::int64_t>{0, 3, 3, 4},
+                                                         size_in_bytes(problem.grouping->offsets));
   std::vector<float> sums(15, -1.0f);
   const oracle::HostOperands operands{
       {OperandId::a, a.data()}, {OperandId::b, b.data()}, {OperandId::offsets, offsets.data()}};

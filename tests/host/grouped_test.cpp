@@ -14,6 +14,7 @@
 #include "oracle/groups.hpp"
 #include "oracle/reference.hpp"
 #include "problem/convert.hpp"
+#include "problem/row_index.hpp"
 #include "runtime/operand_check.hpp"
 #include "self_test/self_test.hpp"
 #include "test_devices.hpp"
@@ -399,7 +400,7 @@ TEST(ReferenceGrouped, RowsAndDepth) {
     p.epilogue.bias = Bias::along_n;
     p.epilogue.bias_batch_stride = 4;
     const std::vector<std::int64_t> offsets{1, 3, 3, 4, 9};  // the last one ends at 7
-    const auto encoded = oracle::encode_offsets(offsets, OffsetType::int64);
+    const auto encoded = encode_integers(offsets, size_in_bytes(OffsetType::int64));
     const PerOperand<std::uint64_t> bytes = operand_bytes(p);
     const auto fill = [](std::uint64_t size, int factor) {
       std::vector<float> values(size / 4);

@@ -1,5 +1,5 @@
-// Groups with rows by index, matrices by index or sizes: what is refused, what their dispatches
-// are, and which indices tests and benchmarks use.
+// Groups with rows by index, matrices by index or sizes: refusals, dispatches, and the indices of
+// tests and benchmarks.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -125,7 +125,7 @@ TEST(RowIndex, DispatchesOfRowsThatAreAddedUp) {
   EXPECT_EQ(plan.after[0].dispatches.front().tiles, 12u);
 }
 
-// What kernels write to is there, whatever the workspace's limit: a choice then refuses it.
+// A limit of the workspace leaves out no part that kernels write to. A choice refuses such a limit.
 TEST(RowIndex, WorkspaceOfTablesAndSumsIsNeverLeftOut) {
   for (const std::uint64_t most : {0u, 3u}) {
     Problem problem = experts();

@@ -9,6 +9,7 @@
 #include "oracle/groups.hpp"
 #include "oracle/reference.hpp"
 #include "problem/convert.hpp"
+#include "problem/row_index.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm::oracle {
@@ -22,7 +23,7 @@ struct Results {
       : problem(p), bytes(operand_bytes(p)) {
     a = integers(p.a.type, bytes[OperandId::a], 5);
     b = integers(p.b.type, bytes[OperandId::b], 7);
-    if (p.grouping) offsets = encode_offsets(group_offsets, p.grouping->offsets);
+    if (p.grouping) offsets = encode_integers(group_offsets, size_in_bytes(p.grouping->offsets));
     d.assign(bytes[OperandId::d], 0);
     aux.assign(bytes[OperandId::aux], 0);
     row_values.assign(bytes[OperandId::row_values], 0);

@@ -15,8 +15,8 @@ uint matrix_of(const uint group) {
     return min(U32(p.b_index + uint64_t(min(group, p.groups - 1)) * 4).x, p.batch - 1);
 }
 
-// Reports indices of a tile's rows that are out of range, and tells sum_rows.comp the row of each term: the
-// lowest one that has its index.
+// Reports indices of a tile's rows that are out of range. Stores the row of each term for sum_rows.comp: the
+// lowest row with that index.
 void note_rows(const Tile t, const uint group) {
     for (uint row = t.row + gl_LocalInvocationIndex; row < min(t.row + TILE_M, t.row_end);
          row += LOCAL_SIZE) {
@@ -100,9 +100,9 @@ Tile grouped_tile(uint id) {
     return tile_of_depth(id % tile_count(), id / tile_count());
 }
 
-// Reports the lowest group whose offsets are not in order or not within the capacity, or whose matrix does not
-// exist, if there is a word to tell it in: the last part of the rows has it. The workgroups of the first dispatch divide
-// the groups among them.
+// Reports the lowest group whose offsets are not in order or not within the capacity, or whose matrix does
+// not exist. The last part of the rows has the word for it, if there is one. The workgroups of the first
+// dispatch divide the groups among them.
 void report_bad_offsets() {
     if (p.bad_group == 0 || first_tile() != 0 || first_batch() + gl_WorkGroupID.y != 0) return;
     const uint workgroups = min(gl_NumWorkGroups.x, 65536);  // more have no group to look at

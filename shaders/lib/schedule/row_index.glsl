@@ -1,6 +1,5 @@
-// row_index.glsl: rows of A and of D by index, which groups of rows alone have (struct Grouping). Indices come
-// from the device and may be anything: A's row is the last one at most, and what has no row in D is not
-// stored.
+// row_index.glsl: rows of A and of D by index (struct Grouping), which only groups of rows have. Indices come
+// from the device and may have any value. They are clamped to A's rows. A row without a row of D is not stored.
 #ifdef HAS_ROW_INDEX
 uint row_index(const uint row) { return U32(p.row_index + uint64_t(row) * 4).x; }
 uint rows_of_a() { return uint(p.a_batch); }

@@ -5,7 +5,7 @@
 
 namespace vkgemm {
 
-// What the product stores in place of D: f32, in the workspace.
+// The f32 matrix in the workspace that the product stores in place of D.
 ResolvedMatrix row_sum_values(const ResolvedProblem& problem);
 
 }  // namespace vkgemm
