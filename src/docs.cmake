@@ -24,4 +24,5 @@ set(DOXYGEN_CLASS_GRAPH NO)
 set(DOXYGEN_QUIET YES)
 set(DOXYGEN_WARN_AS_ERROR FAIL_ON_WARNINGS)
 doxygen_add_docs(docs ${PROJECT_SOURCE_DIR}/include/vkgemm ${PROJECT_SOURCE_DIR}/README.md
-                 ${PROJECT_SOURCE_DIR}/include/API.md ${PROJECT_SOURCE_DIR}/bench/TUNING.md)
+                 ${PROJECT_SOURCE_DIR}/include/API.md ${PROJECT_SOURCE_DIR}/include/QUANTISED.md
+                 ${PROJECT_SOURCE_DIR}/bench/TUNING.md)

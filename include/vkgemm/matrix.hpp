@@ -51,7 +51,7 @@ enum class Packing : std::uint8_t {
 // A packed matrix is valid for
 // - one device and driver, one type (f32: one arithmetic), one N and K (for A one M and K);
 // - one value of d.layout, unless there is a gate, a row reduction or a quantised B;
-// - for a quantised B, one type of codes, group_k, scale_type and zeros;
+// - for a quantised B, one type of codes, group_k, scale_type, zeros and float_zeros;
 // - for gated products, one matrix B or two.
 //
 // Not packed: A of grouped products, and B if groups are along K, because groups begin anywhere.
@@ -88,52 +88,78 @@ struct Matrix {
 };
 
 // The codes of a quantised matrix. Two 4-bit codes that are neighbours along K share a byte: the
-// second one is the upper half.
+// second one is the upper half. The types from q4_1 on lie in blocks of ggml files, and have groups
+// and scales of their own (see include/QUANTISED.md).
 enum class CodeType : std::uint8_t {
-  int8,   // two's complement
-  int4,   // two's complement, or with zero points 0 … 15
-  e4m3,   // 8-bit floats of OCP (OFP8, 2023): ±448, NaN 0x7f and 0xff, no infinities
-  e5m2,   // the upper byte of an f16
-  mxfp4,  // E2M1 of OCP's microscaling formats (MX, 2023): ±{0, 0.5, 1, 1.5, 2, 3, 4, 6}
+  int8,    // two's complement
+  int4,    // two's complement, or with zero points 0 … 15
+  e4m3,    // 8-bit floats of OCP (OFP8, 2023): ±448, NaN 0x7f and 0xff, no infinities
+  e5m2,    // the upper byte of an f16
+  mxfp4,   // E2M1 of OCP's microscaling formats (MX, 2023): ±{0, 0.5, 1, 1.5, 2, 3, 4, 6}
+  nvfp4,   // the same codes, 16 share a scale of E4M3
+  q4_1,    // 0 … 15; 32 share a scale and a minimum of f16
+  q5_0,    // -16 … 15; 32 share a scale of f16
+  q5_1,    // 0 … 31; 32 share a scale and a minimum of f16
+  q2_k,    // 0 … 3; 16 share a scale and a minimum of 4 bits, 256 the f16 that multiply them
+  q3_k,    // -4 … 3; 16 share a scale of 6 bits, 256 an f16
+  q4_k,    // 0 … 15; 32 share a scale and a minimum of 6 bits, 256 the f16 that multiply them
+  q5_k,    // 0 … 31; likewise
+  q6_k,    // -32 … 31; 16 share a scale of 8 bits, 256 an f16
+  iq4_nl,  // indices of 16 numbers from -127 to 113; 32 share a scale of f16
+  iq4_xs,  // likewise; 32 share a scale of 6 bits, 256 an f16
+  q1_0,    // -1 or 1; 128 share a scale of f16
+  q2_0,    // -1 … 2; 64 share a scale of f16
+  tq2_0,   // -1 … 2; 256 share a scale of f16
 };
 
-// The place of scales and zero points before a matrix is packed.
+// The place of scales and zero points before a matrix is packed, and the order of 4-bit codes.
 enum class CodeLayout : std::uint8_t {
   separate,     // arrays of their own, with a line for each group of lines of the codes
-  ggml_blocks,  // before each 32 codes along K, as in ggml files: q4_0, q8_0, mxfp4
+  ggml_blocks,  // in the blocks of ggml files: q4_0 (int4), q8_0 (int8), mxfp4, nvfp4, and all
+                // types behind it, which have no other layout
+  gptq,         // arrays; int4 in words of 8 along K, zero points of 8 columns in a word, one less
+  gptq_v2,      // the same, with the zero points themselves
+  awq,          // arrays; int4 and zero points of 8 columns in a word: 0, 2, 4, 6, 1, 3, 5, 7
 };
 
-// B as codes. An element is scale * (code - zero), computed in f32 and rounded to Matrix::type, to
-// nearest even. Some configurations multiply sums of A * (code - zero) by the scale instead, and
-// explain() says so. Then elements are not rounded, but these sums must be finite in f32. A group
-// of group_k × group_n codes shares a scale and a zero point. An infinite scale makes Inf or NaN of
-// its columns.
+// B as codes. An element is scale * (code - zero), or scale * code + minimum, computed in f32 and
+// rounded to Matrix::type, to nearest even. Some configurations multiply sums of A * (code - zero)
+// by the scale instead, and explain() says so. Then elements are not rounded, but these sums must
+// be finite in f32. A group of group_k × group_n codes shares a scale and a zero point. An infinite
+// scale makes Inf or NaN of its columns.
 //
 // Only B can be quantised. Its type and A's are f16 or bf16, and it must be packed
-// (Context::plan_pack()). Products read type, group_k, scale_type and zeros; packing reads the
-// other fields, too.
+// (Context::plan_pack()). Products read type, group_k, scale_type, zeros and float_zeros; packing
+// reads the other fields, too.
 //
 //   separate     Codes have the layout of the Matrix, whose ld and batch_stride count codes; its
 //                alignment does not count. For 4-bit codes of a row-major B, a row of bytes is two
 //                rows of B; for a column-major B, ld and batch_stride must be even. Scales and zero
-//                points (one byte each) have B's layout, without padding: row-major ⌈K/group_k⌉
-//                rows of ⌈columns/group_n⌉, otherwise columns of ⌈K/group_k⌉. Batches are
-//                contiguous.
-//   ggml_blocks  B is column-major; K, ld and batch_stride are multiples of 32. Each 32 codes are:
-//                q4_0 (int4)   2 bytes of scale, f16; 16 bytes, byte i has codes i, + 8, and i + 16
-//                q8_0 (int8)   2 bytes of scale, f16; 32 codes
-//                mxfp4         1 byte of scale, E8M0; 16 bytes, codes as q4_0 has them
-//                (block_q4_0, block_q8_0 and block_mxfp4 in ggml's ggml-common.h)
+//                points have B's layout, without padding: row-major ⌈K/group_k⌉ rows of
+//                ⌈columns/group_n⌉, otherwise columns of ⌈K/group_k⌉. Batches are contiguous.
+//                Scales of mxfp4 and nvfp4 are bytes. nvfp4's scale of the whole tensor is the
+//                caller's: multiply alpha by it, or take a step with a scalar.
+//   ggml_blocks  B is column-major; K, ld and batch_stride are multiples of a block: 32, 64 (nvfp4,
+//                q2_0), 128 (q1_0) or 256 codes (types with _k, iq4_xs, tq2_0). Codes and scales
+//                are those that ggml's dequantize_row_*() computes, bit by bit in f32.
+//                include/QUANTISED.md lists the bytes.
+//   gptq, awq    B is row-major, and columns are multiples of 8. Scales are those of separate. ld
+//   and
+//                batch_stride count codes; batch_stride is a multiple of 8, of AWQ also ld.
+//                GPTQ: a row of words is 8 rows of B, the first code lowest; K is a multiple of 8.
+//                AWQ: a row of words is a row of B. Without zeros, a code stands for code - 8.
 struct Quantisation {
   CodeType type = CodeType::int8;
-  // 32, 64, 128, or 0: all of K. mxfp4 and ggml_blocks: 32; 0 means 32, too.
+  // 16, 32, 64, 128, 192, 256, or 0: all of K. Types with groups of their own, and ggml_blocks: the
+  // group that they have; 0 means it, too.
   std::uint32_t group_k = 0;
-  std::uint32_t group_n = 1;  // 1, 128, or 0: all columns. mxfp4: 1
-  // mxfp4 ignores it: its scales are bytes, E8M0: 2^(byte - 127), 255 is NaN. On a device that
-  // flushes subnormals, byte 0 is a scale of 0. If scales multiply sums, codes are multiplied by
-  // 2^-14 and sums by 2^14: then such a device returns 0 for results below 2^-112.
+  std::uint32_t group_n = 1;  // 1, 128, or 0: all columns. Types with groups of their own: 1
+  // Types with groups of their own ignore it. mxfp4 has E8M0: 2^(byte - 127), 255 is NaN. On a
+  // device that flushes subnormals, byte 0 is a scale of 0. If scales multiply sums, codes are
+  // multiplied by 2^-14 and sums by 2^14: then such a device returns 0 for results below 2^-112.
   DataType scale_type = DataType::f16;
-  bool zeros = false;  // int4: there are zero points, 0 … 15
+  bool zeros = false;        // int4: there are zero points, bytes 0 … 15
+  bool float_zeros = false;  // zero points are finite numbers of scale_type instead
   CodeLayout layout = CodeLayout::separate;
 
   bool operator==(const Quantisation&) const = default;
@@ -185,7 +211,7 @@ VKGEMM_API std::optional<Layout> parse_layout(std::string_view text) noexcept;
 VKGEMM_API std::optional<CodeType> parse_code_type(std::string_view text) noexcept;
 
 // A quantisation as text: its type, and the fields that are not at the default:
-// "int4:group=128:zeros:scales=bf16". group_n is columns=128 or columns=all,
+// "int4:group=128:zeros:scales=bf16", "int4:float_zeros". group_n is columns=128 or columns=all,
 // CodeLayout::ggml_blocks is ggml. An error of the inverse names the wrong part.
 VKGEMM_API std::string to_string(const Quantisation& quantisation);
 VKGEMM_API Result<Quantisation> parse_quantisation(std::string_view text);

@@ -384,13 +384,31 @@ typedef enum VkgemmCodeType {
   VKGEMM_CODE_TYPE_E4M3 = 2,   // 8-bit floats of OCP: ±448, NaN, no infinities
   VKGEMM_CODE_TYPE_E5M2 = 3,   // the upper byte of an f16
   VKGEMM_CODE_TYPE_MXFP4 = 4,  // E2M1 of OCP's microscaling formats
+  VKGEMM_CODE_TYPE_NVFP4 = 5,  // the same codes, 16 share a scale of E4M3
+  // Types of ggml (CodeType in vkgemm/matrix.hpp), which lie in blocks of ggml files.
+  VKGEMM_CODE_TYPE_Q4_1 = 6,
+  VKGEMM_CODE_TYPE_Q5_0 = 7,
+  VKGEMM_CODE_TYPE_Q5_1 = 8,
+  VKGEMM_CODE_TYPE_Q2_K = 9,
+  VKGEMM_CODE_TYPE_Q3_K = 10,
+  VKGEMM_CODE_TYPE_Q4_K = 11,
+  VKGEMM_CODE_TYPE_Q5_K = 12,
+  VKGEMM_CODE_TYPE_Q6_K = 13,
+  VKGEMM_CODE_TYPE_IQ4_NL = 14,
+  VKGEMM_CODE_TYPE_IQ4_XS = 15,
+  VKGEMM_CODE_TYPE_Q1_0 = 16,
+  VKGEMM_CODE_TYPE_Q2_0 = 17,
+  VKGEMM_CODE_TYPE_TQ2_0 = 18,
   VKGEMM_CODE_TYPE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmCodeType;
 
-// The place of scales and zero points before a matrix is packed.
+// The place of scales and zero points before a matrix is packed, and the order of 4-bit codes.
 typedef enum VkgemmCodeLayout {
   VKGEMM_CODE_LAYOUT_SEPARATE = 0,     // arrays of their own
-  VKGEMM_CODE_LAYOUT_GGML_BLOCKS = 1,  // in front of 32 codes along K: q4_0, q8_0, mxfp4
+  VKGEMM_CODE_LAYOUT_GGML_BLOCKS = 1,  // in blocks of ggml files
+  VKGEMM_CODE_LAYOUT_GPTQ = 2,         // int4 in words of 8 along K, zero points one less
+  VKGEMM_CODE_LAYOUT_GPTQ_V2 = 3,      // the same, with the zero points themselves
+  VKGEMM_CODE_LAYOUT_AWQ = 4,          // int4 in words of 8 columns: 0, 2, 4, 6, 1, 3, 5, 7
   VKGEMM_CODE_LAYOUT_MAX_ENUM = 0x7FFFFFFF
 } VkgemmCodeLayout;
 
@@ -627,15 +645,15 @@ typedef struct VkgemmSplitK {
 typedef struct VkgemmQuantisation {
   uint32_t struct_size;
   VkgemmCodeType type;  // default int8
-  // Codes along K that share a scale: 32, 64, 128, or 0 (the default) for all of K. mxfp4 and ggml
-  // blocks: 32, and 0 means 32, too.
+  // Codes along K that share a scale: 16, 32, 64, 128, 192, 256, or 0 (the default) for all of K.
+  // Types and layouts with groups of their own: that group, and 0 means it, too.
   uint32_t group_k;
-  // Columns that share a scale: 1 (the default), 128, or 0 for all columns. mxfp4: 1.
+  // Columns that share a scale: 1 (the default), 128, or 0 for all columns. Types with groups: 1.
   uint32_t group_n;
-  VkgemmDataType scale_type;  // default f16; mxfp4: any, its scales are bytes, E8M0
-  VkBool32 zeros;             // int4: there are zero points, 0 … 15; default false
+  VkgemmDataType scale_type;  // default f16; types with groups of their own ignore it
+  VkBool32 zeros;             // int4: there are zero points; default false
   VkgemmCodeLayout layout;    // default separate; read by vkgemm_plan_pack()
-  uint32_t reserved;
+  VkBool32 float_zeros;       // zero points are of scale_type, not bytes 0 … 15; default false
 } VkgemmQuantisation;
 
 // The problem to compute. A null pointer is a part at its defaults or, if its comment says so, no

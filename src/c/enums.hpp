@@ -168,7 +168,10 @@ VKGEMM_ENUM_TABLE(CodeType, CODE_TYPE, VKGEMM_CODE_TYPES(VKGEMM_PAIR))
 #undef VKGEMM_PAIR
 
 VKGEMM_ENUM_TABLE(CodeLayout, CODE_LAYOUT, {CodeLayout::separate, VKGEMM_CODE_LAYOUT_SEPARATE},
-                  {CodeLayout::ggml_blocks, VKGEMM_CODE_LAYOUT_GGML_BLOCKS})
+                  {CodeLayout::ggml_blocks, VKGEMM_CODE_LAYOUT_GGML_BLOCKS},
+                  {CodeLayout::gptq, VKGEMM_CODE_LAYOUT_GPTQ},
+                  {CodeLayout::gptq_v2, VKGEMM_CODE_LAYOUT_GPTQ_V2},
+                  {CodeLayout::awq, VKGEMM_CODE_LAYOUT_AWQ})
 
 #undef VKGEMM_ENUM_TABLE
 

@@ -10,55 +10,40 @@
 #include "kernels/parts/quantised.hpp"
 #include "lib/quantised.h"
 #include "oracle/groups.hpp"
+#include "oracle/small_float.hpp"
 #include "problem/convert.hpp"
 #include "problem/data_type.hpp"
 
 namespace vkgemm::oracle {
 namespace {
 
-// Of a sign, an exponent and so many bits of mantissa, with subnormals.
-double small_float(std::uint32_t code, int bits, int mantissa, int bias) {
-  const std::uint32_t magnitude = code & ((1u << (bits - 1)) - 1);
-  const int exponent = static_cast<int>(magnitude >> mantissa);
-  const double fraction =
-      (magnitude & ((1u << mantissa) - 1)) + (exponent != 0 ? 1 << mantissa : 0);
-  const double value = std::ldexp(fraction, std::max(exponent, 1) - bias - mantissa);
-  return (code >> (bits - 1)) != 0 ? -value : value;
+// The place of one of eight columns in a word of AWQ.
+std::uint64_t awq_place(std::uint64_t column) {
+  constexpr std::uint64_t places[] = {0, 4, 1, 5, 2, 6, 3, 7};
+  return places[column % 8];
+}
+
+std::byte with_nibble(std::byte byte, bool upper, std::uint32_t value) {
+  return upper ? (byte & std::byte{0x0f}) | static_cast<std::byte>((value & 0xf) << 4)
+               : (byte & std::byte{0xf0}) | static_cast<std::byte>(value & 0xf);
 }
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 // The largest magnitude of a group's codes.
 double largest(CodeType type) {
-  switch (type) {
-    case CodeType::int8:
+  switch (form_of(type).codes) {
+    case CODES_INT8:
       return 127.0;
-    case CodeType::int4:
+    case CODES_INT4:
       return 7.0;
-    case CodeType::e4m3:
+    case CODES_E4M3:
       return 448.0;
-    case CodeType::e5m2:
+    case CODES_E5M2:
       return 57344.0;
-    case CodeType::mxfp4:
+    default:
       return 6.0;
   }
-  return 1.0;
-}
-
-double e8m0(std::uint32_t byte) {
-  return byte == 255 ? nan : std::ldexp(1.0, static_cast<int>(byte) - 127);
-}
-
-// The scale, rounded up to a power of two: no code overflows.
-std::uint32_t e8m0_from(double scale) {
-  if (std::isnan(scale)) return 255;
-  int exponent = 0;
-  const double fraction = std::frexp(scale, &exponent);
-  return static_cast<std::uint32_t>(std::clamp(exponent + (fraction == 0.5 ? 126 : 127), 0, 254));
-}
-
-std::uint32_t block_bytes(CodeType type) {
-  return GGML_BLOCK * bits_of(type) / 8 + (type == CodeType::mxfp4 ? 1 : 2);
 }
 
 }  // namespace
@@ -79,9 +64,11 @@ double code_value(CodeType type, bool has_zeros, std::uint32_t code) {
                          : -std::numeric_limits<double>::infinity();
     }
     case CodeType::mxfp4:
+    case CodeType::nvfp4:
       return small_float(code, 4, 1, 1);
+    default:
+      return BlockFormat{form_of(type).source}.number(code);
   }
-  return 0.0;
 }
 
 std::uint32_t nearest_code(CodeType type, bool has_zeros, double value) {
@@ -110,6 +97,12 @@ bool rounds_b(const Problem& problem, const Config& config) {
   return !problem.quantised_b || rounds_elements(config, *problem.quantised_b, problem.b.type);
 }
 
+std::uint64_t matrix_of(const OperandShape& shape, std::uint64_t i) {
+  if (shape.inner_count == 0) return i;
+  const std::uint64_t inner = shape.batch_stride() == 0 ? 1 : shape.inner_count;
+  return i / inner * shape.inner_count + i % inner;
+}
+
 CodeMatrix::CodeMatrix(const Problem& problem)
     : q_(with_group(*problem.quantised_b)),
       in_rows_(problem.b.layout == Layout::row_major),
@@ -121,26 +114,29 @@ CodeMatrix::CodeMatrix(const Problem& problem)
   codes.resize(source_.codes.bytes);
   scales.resize(source_.scales.bytes);
   zeros.resize(source_.zeros.bytes);
+  format_ = {source_of(q_)};
 }
 
-std::uint64_t CodeMatrix::block_of(std::uint64_t matrix, std::uint64_t k,
+std::byte* CodeMatrix::block(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) {
+  return codes.data() + matrix * source_.codes.matrix + column * source_.codes.line +
+         k / format_.codes() * format_.bytes();
+}
+const std::byte* CodeMatrix::block(std::uint64_t matrix, std::uint64_t k,
                                    std::uint64_t column) const {
-  return matrix * source_.codes.matrix + column * source_.codes.line +
-         k / GGML_BLOCK * block_bytes(q_.type);
+  return const_cast<CodeMatrix*>(this)->block(matrix, k, column);
 }
 
 CodeMatrix::Place CodeMatrix::place_of_code(std::uint64_t matrix, std::uint64_t k,
                                             std::uint64_t column) const {
+  const std::uint64_t line = source_.codes.line;
+  const auto nibble = [&](std::uint64_t byte, std::uint64_t place) {
+    return Place{matrix * source_.codes.matrix + byte + place / 2, place % 2 != 0};
+  };
+  if (q_.layout == CodeLayout::awq) return nibble(k * line + column / 8 * 4, awq_place(column));
+  if (q_.layout != CodeLayout::separate) return nibble(k / 8 * line + column * 4, k % 8);
   const bool pairs = bits_of(q_.type) == 4;
-  if (q_.layout == CodeLayout::ggml_blocks) {
-    const std::uint64_t within = k % GGML_BLOCK, half = GGML_BLOCK / 2;
-    const std::uint64_t scale = block_bytes(q_.type) - GGML_BLOCK * bits_of(q_.type) / 8;
-    const bool upper = pairs && within >= half;
-    return {block_of(matrix, k, column) + scale + (upper ? within - half : within), upper};
-  }
   const std::uint64_t along_k = pairs ? k / 2 : k;
-  const std::uint64_t at =
-      in_rows_ ? along_k * source_.codes.line + column : column * source_.codes.line + along_k;
+  const std::uint64_t at = in_rows_ ? along_k * line + column : column * line + along_k;
   return {matrix * source_.codes.matrix + at, pairs && k % 2 != 0};
 }
 
@@ -151,78 +147,99 @@ std::uint64_t CodeMatrix::group_of(std::uint64_t k, std::uint64_t column) const 
   return in_rows_ ? along_k * line + along_n : along_n * line + along_k;
 }
 
+// Codes of integers in blocks and words count from the lowest value.
+std::uint32_t CodeMatrix::offset() const {
+  return q_.type == CodeType::int4 && !q_.zeros && q_.layout != CodeLayout::separate ? 8 : 0;
+}
+
 std::uint32_t CodeMatrix::code(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const {
+  if (in_blocks()) return format_.code(block(matrix, k, column), within(k)) ^ offset();
   const Place place = place_of_code(matrix, k, column);
   const auto byte = std::to_integer<std::uint32_t>(codes[place.byte]);
   const std::uint32_t stored = bits_of(q_.type) == 8 ? byte : place.upper ? byte >> 4 : byte & 0xf;
-  // q4_0 counts from the lowest value.
-  const bool offset = q_.layout == CodeLayout::ggml_blocks && q_.type == CodeType::int4;
-  return offset ? stored ^ 8 : stored;
+  return stored ^ offset();
 }
 
 void CodeMatrix::set_code(std::uint64_t matrix, std::uint64_t k, std::uint64_t column,
                           std::uint32_t code) {
+  code ^= offset();
+  if (in_blocks()) return format_.set_code(block(matrix, k, column), within(k), code);
   const Place place = place_of_code(matrix, k, column);
-  if (q_.layout == CodeLayout::ggml_blocks && q_.type == CodeType::int4) code ^= 8;
   std::byte& byte = codes[place.byte];
   if (bits_of(q_.type) == 8) {
     byte = static_cast<std::byte>(code);
-  } else if (place.upper) {
-    byte = (byte & std::byte{0x0f}) | static_cast<std::byte>(code << 4);
   } else {
-    byte = (byte & std::byte{0xf0}) | static_cast<std::byte>(code);
+    byte = with_nibble(byte, place.upper, code);
   }
 }
 
 double CodeMatrix::scale(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const {
-  const bool mxfp4 = q_.type == CodeType::mxfp4;
-  if (q_.layout == CodeLayout::ggml_blocks) {
-    const std::byte* const at = codes.data() + block_of(matrix, k, column);
-    return mxfp4 ? e8m0(std::to_integer<std::uint32_t>(*at)) : load_element(at, DataType::f16, 0);
-  }
+  if (in_blocks()) return static_cast<double>(format_.scale(block(matrix, k, column), within(k)));
   const std::byte* const at = scales.data() + matrix * source_.scales.matrix;
   const std::uint64_t group = group_of(k, column);
-  return mxfp4 ? e8m0(std::to_integer<std::uint32_t>(at[group]))
-               : load_element(at, q_.scale_type, group);
+  if (q_.type == CodeType::mxfp4) return e8m0(std::to_integer<std::uint32_t>(at[group]));
+  return load_element(at, scale_type(), group);
 }
 
 void CodeMatrix::set_scale(std::uint64_t matrix, std::uint64_t k, std::uint64_t column,
                            double scale) {
-  const bool mxfp4 = q_.type == CodeType::mxfp4;
-  const bool ggml = q_.layout == CodeLayout::ggml_blocks;
-  std::byte* const at = ggml ? codes.data() + block_of(matrix, k, column)
-                             : scales.data() + matrix * source_.scales.matrix;
-  const std::uint64_t group = ggml ? 0 : group_of(k, column);
-  if (mxfp4) {
+  if (in_blocks()) return format_.set_scale(block(matrix, k, column), within(k), scale);
+  std::byte* const at = scales.data() + matrix * source_.scales.matrix;
+  const std::uint64_t group = group_of(k, column);
+  if (q_.type == CodeType::mxfp4) {
     at[group] = static_cast<std::byte>(e8m0_from(scale));
   } else {
-    store_element(at, ggml ? DataType::f16 : q_.scale_type, group, scale);
+    store_element(at, scale_type(), group, scale);
   }
 }
 
-std::uint32_t CodeMatrix::zero(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const {
-  if (!q_.zeros) return 0;
-  return std::to_integer<std::uint32_t>(zeros[matrix * source_.zeros.matrix + group_of(k, column)]);
+// The place of a zero point in words.
+CodeMatrix::Place CodeMatrix::place_of_zero(std::uint64_t matrix, std::uint64_t k,
+                                            std::uint64_t column) const {
+  const std::uint64_t word = (group_of(k, column) - column % 8) / 2;
+  const std::uint64_t place = q_.layout == CodeLayout::awq ? awq_place(column) : column % 8;
+  return {matrix * source_.zeros.matrix + word + place / 2, place % 2 != 0};
+}
+
+double CodeMatrix::zero(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const {
+  if (!q_.zeros) return 0.0;
+  if (q_.layout == CodeLayout::separate) {
+    const std::byte* const at = zeros.data() + matrix * source_.zeros.matrix;
+    return load_element(at, q_.float_zeros ? q_.scale_type : DataType::u8, group_of(k, column));
+  }
+  const Place place = place_of_zero(matrix, k, column);
+  const auto byte = std::to_integer<std::uint32_t>(zeros[place.byte]);
+  return (place.upper ? byte >> 4 : byte & 0xf) + (q_.layout == CodeLayout::gptq ? 1 : 0);
 }
 
 void CodeMatrix::set_zero(std::uint64_t matrix, std::uint64_t k, std::uint64_t column,
-                          std::uint32_t zero) {
-  zeros[matrix * source_.zeros.matrix + group_of(k, column)] = static_cast<std::byte>(zero);
+                          double zero) {
+  if (q_.layout == CodeLayout::separate) {
+    std::byte* const at = zeros.data() + matrix * source_.zeros.matrix;
+    return store_element(at, q_.float_zeros ? q_.scale_type : DataType::u8, group_of(k, column),
+                         zero);
+  }
+  const Place place = place_of_zero(matrix, k, column);
+  const int stored = static_cast<int>(zero) - (q_.layout == CodeLayout::gptq ? 1 : 0);
+  std::byte& byte = zeros[place.byte];
+  byte = with_nibble(byte, place.upper, static_cast<std::uint32_t>(stored));
 }
 
 float CodeMatrix::element(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const {
-  const double value = code_value(q_.type, q_.zeros, code(matrix, k, column)) -
-                       static_cast<double>(zero(matrix, k, column));
-  return static_cast<float>(scale(matrix, k, column)) * static_cast<float>(value);
+  const auto number = static_cast<float>(code_value(q_.type, q_.zeros, code(matrix, k, column)));
+  const auto factor = static_cast<float>(scale(matrix, k, column));
+  const float product = factor * (number - static_cast<float>(zero(matrix, k, column)));
+  if (!in_blocks() || !format_.has_minima()) return product;
+  return product + format_.minimum(block(matrix, k, column), within(k));
 }
 
 std::vector<float> CodeMatrix::elements(const Problem& plain) const {
-  const View where = view(row_of(OperandId::b).shape(plain));
-  std::vector<float> out(where.bytes / size_in_bytes(where.type));
+  const OperandShape where = row_of(OperandId::b).shape(plain);
+  std::vector<float> out(where.bytes() / where.element());
   for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
     for (std::uint64_t k = 0; k < k_; ++k) {
       for (std::uint64_t n = 0; n < columns_; ++n) {
-        out[where.index(matrix, k, n)] = element(matrix, k, n);
+        out[where.index(matrix_of(where, matrix), k, n)] = element(matrix, k, n);
       }
     }
   }
@@ -231,6 +248,7 @@ std::vector<float> CodeMatrix::elements(const Problem& plain) const {
 
 void CodeMatrix::quantise_columns(const Values& value, std::uint64_t matrix, std::uint64_t first,
                                   std::uint64_t last) {
+  if (in_blocks()) return quantise_blocks(value, matrix, first, last);
   const std::uint64_t deep = q_.group_k == 0 ? std::max<std::uint64_t>(k_, 1) : q_.group_k;
   for (std::uint64_t k0 = 0; k0 < k_; k0 += deep) {
     const auto each = [&](const auto& function) {
@@ -249,9 +267,8 @@ void CodeMatrix::quantise_columns(const Values& value, std::uint64_t matrix, std
     // 0 or infinity where the range was too small or too large for the scale's type.
     const double factor = scale(matrix, k0, first);
     const bool scaled = factor > 0.0 && std::isfinite(factor);
-    const double zero =
-        q_.zeros && scaled ? std::clamp(std::nearbyint(-low / factor), 0.0, 15.0) : 0.0;
-    if (q_.zeros) set_zero(matrix, k0, first, static_cast<std::uint32_t>(zero));
+    if (q_.zeros) set_zeros(matrix, k0, first, last, scaled ? -low / factor : 0.0);
+    const double zero = this->zero(matrix, k0, first);
     each([&](std::uint64_t k, std::uint64_t n) {
       const double code = scaled ? value(matrix, k, n) / factor + zero : zero;
       set_code(matrix, k, n, nearest_code(q_.type, q_.zeros, code));
@@ -259,9 +276,30 @@ void CodeMatrix::quantise_columns(const Values& value, std::uint64_t matrix, std
   }
 }
 
-// Threads take columns: no two write to one byte.
+// The zero points of a group, which words have for each column.
+void CodeMatrix::set_zeros(std::uint64_t matrix, std::uint64_t k, std::uint64_t first,
+                           std::uint64_t last, double zero) {
+  const double lowest = q_.layout == CodeLayout::gptq ? 1.0 : 0.0;
+  if (!q_.float_zeros) zero = std::clamp(std::nearbyint(zero), lowest, 15.0);
+  for (std::uint64_t n = first; n < last; ++n) set_zero(matrix, k, n, zero);
+}
+
+void CodeMatrix::quantise_blocks(const Values& value, std::uint64_t matrix, std::uint64_t first,
+                                 std::uint64_t last) {
+  std::vector<double> numbers(format_.codes());
+  for (std::uint64_t n = first; n < last; ++n) {
+    for (std::uint64_t k = 0; k < k_; k += numbers.size()) {
+      for (std::uint64_t i = 0; i < numbers.size(); ++i) numbers[i] = value(matrix, k + i, n);
+      format_.quantise(numbers, block(matrix, k, n));
+    }
+  }
+}
+
+// Threads take columns: no two write to one byte, with words of eight columns neither.
 void CodeMatrix::quantise(const Values& value) {
-  const std::uint64_t wide = q_.group_n == 0 ? std::max<std::uint64_t>(columns_, 1) : q_.group_n;
+  const bool in_words = !in_blocks() && q_.layout != CodeLayout::separate;
+  const std::uint64_t own = in_words ? 8 : q_.group_n;
+  const std::uint64_t wide = own == 0 ? std::max<std::uint64_t>(columns_, 1) : own;
   const std::uint64_t groups = divided_up(columns_, wide);
   const bool is_small = columns_ * k_ * matrices_ < 65536;
   const std::uint64_t threads = std::min<std::uint64_t>(
@@ -269,7 +307,11 @@ void CodeMatrix::quantise(const Values& value) {
   const auto work = [&](std::uint64_t thread) {
     for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
       for (std::uint64_t g = groups * thread / threads; g < groups * (thread + 1) / threads; ++g) {
-        quantise_columns(value, matrix, g * wide, std::min((g + 1) * wide, columns_));
+        const std::uint64_t last = std::min((g + 1) * wide, columns_);
+        const std::uint64_t step = in_words ? 1 : wide;
+        for (std::uint64_t n = g * wide; n < last; n += step) {
+          quantise_columns(value, matrix, n, std::min(n + step, last));
+        }
       }
     }
   };

@@ -7,7 +7,9 @@
 #include <functional>
 #include <vector>
 
+#include "oracle/code_blocks.hpp"
 #include "problem/inputs/codes.hpp"
+#include "problem/operand_shape.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"
 
@@ -17,8 +19,8 @@ namespace vkgemm::oracle {
 // points are two's complement.
 double code_value(CodeType type, bool zeros, std::uint32_t code);
 
-// How many codes there are: 16 or 256.
-constexpr std::uint32_t code_count(CodeType type) { return 1u << bits_of(type); }
+// How many codes there are in packed bytes: 16 or 256.
+inline std::uint32_t code_count(CodeType type) { return 1u << bits_of(type); }
 
 // The code whose number is nearest, the even one of two; of NaN e4m3's and e5m2's own, else 0.
 std::uint32_t nearest_code(CodeType type, bool zeros, double value);
@@ -26,6 +28,10 @@ std::uint32_t nearest_code(CodeType type, bool zeros, double value);
 // True if the configuration rounds the elements of a quantised B to B's type before it multiplies
 // them. Otherwise the oracle needs a problem whose B has f32 elements.
 bool rounds_b(const Problem& problem, const Config& config);
+
+// The matrix of an operand that is number `i` of those that differ: of a dimension that shares
+// matrices there is one.
+std::uint64_t matrix_of(const OperandShape& shape, std::uint64_t i);
 
 // B of a problem, as codes that lie as Context::plan_pack() wants them.
 class CodeMatrix {
@@ -44,10 +50,16 @@ class CodeMatrix {
   // rounded to its type, E8M0 to a power of two.
   std::uint32_t code(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
   double scale(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
-  std::uint32_t zero(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
+  double zero(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
   void set_code(std::uint64_t matrix, std::uint64_t k, std::uint64_t column, std::uint32_t code);
   void set_scale(std::uint64_t matrix, std::uint64_t k, std::uint64_t column, double scale);
-  void set_zero(std::uint64_t matrix, std::uint64_t k, std::uint64_t column, std::uint32_t zero);
+  void set_zero(std::uint64_t matrix, std::uint64_t k, std::uint64_t column, double zero);
+
+  // The block of an element, and its format, if codes lie in blocks.
+  bool in_blocks() const { return q_.layout == CodeLayout::ggml_blocks; }
+  const BlockFormat& format() const { return format_; }
+  std::byte* block(std::uint64_t matrix, std::uint64_t k, std::uint64_t column);
+  const std::byte* block(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
 
   // What it stands for, in f32: before it is rounded to B's type.
   float element(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
@@ -68,12 +80,24 @@ class CodeMatrix {
   };
   void quantise_columns(const Values& value, std::uint64_t matrix, std::uint64_t first,
                         std::uint64_t last);
+  void quantise_blocks(const Values& value, std::uint64_t matrix, std::uint64_t first,
+                       std::uint64_t last);
+  void set_zeros(std::uint64_t matrix, std::uint64_t k, std::uint64_t first, std::uint64_t last,
+                 double zero);
   Place place_of_code(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
+  Place place_of_zero(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
   std::uint64_t group_of(std::uint64_t k, std::uint64_t column) const;
-  std::uint64_t block_of(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
+  std::uint32_t offset() const;
+  std::uint32_t within(std::uint64_t k) const {
+    return static_cast<std::uint32_t>(k % format_.codes());
+  }
+  DataType scale_type() const {
+    return q_.type == CodeType::nvfp4 ? DataType::e4m3 : q_.scale_type;
+  }
 
   Quantisation q_;
   CodeSource source_;
+  BlockFormat format_;
   bool in_rows_ = true;
   std::uint64_t k_ = 0, columns_ = 0, matrices_ = 0;
 };

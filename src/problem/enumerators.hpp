@@ -93,7 +93,7 @@ inline constexpr auto last_enumerator<CodeType> = [] {
 }();
 #undef VKGEMM_NAME
 template <>
-inline constexpr auto last_enumerator<CodeLayout> = CodeLayout::ggml_blocks;
+inline constexpr auto last_enumerator<CodeLayout> = CodeLayout::awq;
 template <>
 inline constexpr auto last_enumerator<ReductionMode> = ReductionMode::device_barrier;
 template <>

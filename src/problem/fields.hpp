@@ -369,6 +369,7 @@ struct FieldsOf<Quantisation> {
     visitor.number(Field{"group_n"}, x.group_n, y.group_n);
     visitor.enumerator(Field{"scale_type"}, x.scale_type, y.scale_type);
     visitor.boolean(Field{"zeros"}, x.zeros, y.zeros);
+    visitor.boolean(Field{"float_zeros"}, x.float_zeros, y.float_zeros);
     visitor.enumerator(Field{"layout"}, x.layout, y.layout);
   }
 };

@@ -13,7 +13,7 @@ namespace vkgemm {
 namespace {
 
 // Counts the changes of packed orders.
-constexpr std::uint32_t layout_version = 5;
+constexpr std::uint32_t layout_version = 6;
 
 using QuantisationBytes = std::array<std::uint8_t, 4>;
 
@@ -36,7 +36,7 @@ struct Identity {
   std::uint8_t interleaved = 0;
   std::uint8_t parts = 0;  // of an f32; 0: it isn't one
   std::array<std::uint8_t, 2> unused{};
-  // A quantised B: type + 1, scale type, group_k / 32, zeros.
+  // A quantised B: type + 1, scale type, group_k / 16, zeros (2: floats).
   QuantisationBytes quantisation{};
 };
 static_assert(sizeof(Identity) == sizeof(Fingerprint::bytes));
@@ -44,16 +44,17 @@ static_assert(sizeof(Identity) == sizeof(Fingerprint::bytes));
 QuantisationBytes encoded(const std::optional<Quantisation>& q) {
   if (!q) return {};
   return {static_cast<std::uint8_t>(static_cast<unsigned>(q->type) + 1),
-          static_cast<std::uint8_t>(q->scale_type), static_cast<std::uint8_t>(q->group_k / 32),
-          static_cast<std::uint8_t>(q->zeros)};
+          static_cast<std::uint8_t>(q->scale_type), static_cast<std::uint8_t>(q->group_k / 16),
+          static_cast<std::uint8_t>(q->zeros + q->float_zeros)};
 }
 
 std::optional<Quantisation> decoded(const QuantisationBytes& bytes) {
   if (bytes[0] == 0) return std::nullopt;
   return Quantisation{.type = static_cast<CodeType>(bytes[0] - 1),
-                      .group_k = bytes[2] * 32u,
+                      .group_k = bytes[2] * 16u,
                       .scale_type = static_cast<DataType>(bytes[1]),
-                      .zeros = bytes[3] != 0};
+                      .zeros = bytes[3] != 0,
+                      .float_zeros = bytes[3] == 2};
 }
 
 std::string quantisation_text(const QuantisationBytes& bytes) {

@@ -147,7 +147,7 @@ void load_tensors(const JobOptions& options, Job& job) {
 // Loads the right half of B if it has a file of its own, as large as `b`. Returns the columns of
 // `b` for each column of D.
 std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string& file, bool bf16,
-                           const LoadedMatrix& b, std::vector<std::byte>& right) {
+                           const LoadedMatrix& b, DataType codes_as, Job& job) {
   const bool separate = gated && gated->b == GatedB::separate;
   if (separate == file.empty()) {
     usage("--b-right and --gated …:separate belong together: only one is given");
@@ -159,10 +159,10 @@ std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string&
     }
     return gated ? 2 : 1;
   }
-  LoadedMatrix matrix = load_operand(file, bf16, PackedOperand::b);
+  LoadedMatrix matrix = load_operand(file, bf16, PackedOperand::b, 1, codes_as);
   if (matrix.rows != b.rows || matrix.cols != b.cols || matrix.batch != b.batch ||
       matrix.type != b.type || matrix.layout != b.layout ||
-      matrix.packed.has_value() != b.packed.has_value()) {
+      matrix.packed.has_value() != b.packed.has_value() || matrix.quantisation != b.quantisation) {
     usage("both halves of B must have one shape, type, order and packing, but there are " +
           b.describe() + " and " + matrix.describe());
   }
@@ -170,13 +170,23 @@ std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string&
     usage(file + " is not packed as " + b.file +
           " is: " + difference(matrix.packed->fingerprint, b.packed->fingerprint));
   }
-  right = std::move(matrix.data);
+  job.data[OperandId::b_right] = std::move(matrix.data);
+  job.blocks[OperandId::b_right] = std::move(matrix.blocks);
   return 1;
 }
 
 void check_packed(bool wanted, const std::string& option, const LoadedMatrix& loaded) {
   if (!wanted || !loaded.packed) return;
   usage(option + " is for plain matrices: " + loaded.file + " is packed already");
+}
+
+// Codes of a file are B's, and need no other.
+void check_codes(const JobOptions& options, const LoadedMatrix& a, const LoadedMatrix& b) {
+  if (a.quantisation) usage("--a is " + a.describe() + ", which holds codes: only B can");
+  if (options.packs.codes && b.quantisation) {
+    usage("--quantised-b is for elements: " + b.describe() + " holds codes, " +
+          to_string(*b.quantisation));
+  }
 }
 
 Job job_from_files(const JobOptions& options) {
@@ -191,11 +201,14 @@ Job job_from_files(const JobOptions& options) {
   if (p.outer_batch != 1) usage("--outer-batch is for generated operands");
   const bool halves = p.gated && p.gated->b != GatedB::separate;
   LoadedMatrix a = load_operand(options.files[OperandId::a], options.bf16, PackedOperand::a);
-  LoadedMatrix b =
-      load_operand(options.files[OperandId::b], options.bf16, PackedOperand::b, halves ? 2 : 1);
+  const DataType multiplied = p.multiply_as.value_or(a.type);
+  const DataType codes_as = multiplies_codes(multiplied) ? multiplied : DataType::f16;
+  LoadedMatrix b = load_operand(options.files[OperandId::b], options.bf16, PackedOperand::b,
+                                halves ? 2 : 1, codes_as);
   check_packed(options.packs.a != Packing::plain, "--packed-a", a);
   check_packed(options.packs.b != Packing::plain, "--packed-b", b);
   check_packed(options.packs.codes.has_value(), "--quantised-b", b);
+  check_codes(options, a, b);
   if (a.cols != b.rows) {
     usage("A is M x K, B is K x N, but " + a.describe() + " has " + std::to_string(a.cols) +
           " columns and " + b.describe() + " has " + std::to_string(b.rows) + " rows");
@@ -210,7 +223,7 @@ Job job_from_files(const JobOptions& options) {
   if (gathers && options.groups.along != GroupAlong::m) usage("--a-rows needs --group-along m");
   if (!gathers) set_size(options, "m", p.m, a.rows, a.file);
   const std::uint64_t n = b.cols / load_b_right(p.gated, options.files[OperandId::b_right],
-                                                options.bf16, b, job.data[OperandId::b_right]);
+                                                options.bf16, b, codes_as, job);
   set_size(options, "n", p.n, n, b.file);
   set_size(options, "k", p.k, a.cols, a.file);
   if (options.type && *options.type != a.type) {
@@ -256,6 +269,8 @@ Job job_from_files(const JobOptions& options) {
   job.packed[OperandId::b] = std::move(b.packed);
   job.data[OperandId::a] = std::move(a.data);
   job.data[OperandId::b] = std::move(b.data);
+  job.blocks[OperandId::b] = std::move(b.blocks);
+  job.blocks_of = b.quantisation;
   return job;
 }
 
@@ -358,6 +373,7 @@ Job make_job(const JobOptions& options) {
     packs.b = packing_of(packed_b->fingerprint);
     packs.codes = quantisation_of(packed_b->fingerprint);
   }
+  if (job.blocks_of) packs.codes = job.blocks_of;
   p = packs.packed(job.source);
   return job;
 }

@@ -46,6 +46,9 @@ struct Job {
   Groups groups;
   PerOperand<std::vector<std::byte>> data;
   PerOperand<std::optional<oracle::CodeMatrix>> codes;  // whose elements the data are
+  // Blocks of codes from GGUF files, and what they are.
+  PerOperand<std::vector<std::byte>> blocks;
+  std::optional<Quantisation> blocks_of;
   // Operands from .vkp files, whose payloads the data are.
   PerOperand<std::optional<files::PackedHeader>> packed;
 

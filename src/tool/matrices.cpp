@@ -11,6 +11,7 @@
 #include "base/paths.hpp"
 #include "problem/convert.hpp"
 #include "problem/data_type.hpp"
+#include "tool/gguf_tensor.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -39,6 +40,21 @@ void in_parallel(std::uint64_t count, const Work& work) {
     return count / threads * t + count % threads * t / threads;
   };
   on_threads(threads, [&](std::uint64_t t) { work(part(t), part(t + 1)); });
+}
+
+LoadedMatrix loaded(GgufMatrix&& tensor) {
+  LoadedMatrix out{.file = std::move(tensor.text),
+                   .shape = {tensor.rows, tensor.cols},
+                   .type = tensor.type,
+                   .layout = Layout::col_major,
+                   .batch = tensor.batch,
+                   .rows = tensor.rows,
+                   .cols = tensor.cols,
+                   .data = std::move(tensor.data),
+                   .quantisation = tensor.quantisation,
+                   .blocks = std::move(tensor.blocks)};
+  if (out.batch != 1) out.shape.insert(out.shape.begin(), out.batch);
+  return out;
 }
 
 files::NpyArray read(const std::string& file, bool uint16_is_bf16) {
@@ -114,7 +130,10 @@ std::vector<std::byte> generate(OperandId id, const Problem& problem, Fill fill,
 
 std::string LoadedMatrix::describe() const { return file + " " + files::print_shape(shape); }
 
-LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
+LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16, DataType codes_as) {
+  if (const auto name = files::split_gguf_name(file)) {
+    return loaded(load_gguf_tensor(*name, codes_as));
+  }
   files::NpyArray array = read(file, uint16_is_bf16);
   const std::size_t dimensions = array.shape.size();
   if (dimensions < 2) {
@@ -139,8 +158,8 @@ LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
 }
 
 LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOperand operand,
-                          std::uint64_t halves) {
-  if (!files::is_packed_file(path_of(file))) return load_matrix(file, uint16_is_bf16);
+                          std::uint64_t halves, DataType codes_as) {
+  if (!files::is_packed_file(path_of(file))) return load_matrix(file, uint16_is_bf16, codes_as);
   files::PackedFile packed = unwrap(files::read_packed_file(path_of(file)));
   const files::PackedHeader& header = packed.header;
   const bool is_a = operand == PackedOperand::a;

@@ -38,6 +38,7 @@ struct Source {
   PackedOperand operand = PackedOperand::b;
   Problem problem;
   std::vector<std::byte> data;
+  std::vector<std::byte> blocks;  // of codes from a GGUF file
 
   bool is_a() const { return operand == PackedOperand::a; }
   Matrix& matrix() { return is_a() ? problem.a : problem.b; }
@@ -58,8 +59,17 @@ PackedOperand chosen_operand(const PackCommand& command) {
 // The options say what the file does not.
 void take_file(const PackCommand& command, const MatrixOptions& options, Source& source) {
   const std::string& file = source.is_a() ? command.a_file : command.b_file;
-  LoadedMatrix loaded = load_matrix(file, command.bf16);
-  if (options.describe_a_file(loaded.type) || command.type || command.product.has("k") ||
+  LoadedMatrix loaded = load_matrix(file, command.bf16, command.type.value_or(DataType::f16));
+  const bool has_type = command.type && !loaded.quantisation;
+  if (loaded.quantisation && (source.is_a() || command.codes)) {
+    usage(loaded.describe() + " holds codes, " + to_string(*loaded.quantisation) +
+          ": give it as --b of `vkgemm pack`");
+  }
+  if (loaded.quantisation && !multiplies_codes(loaded.type)) {
+    usage("--dtype is " + std::string(to_string(loaded.type)) +
+          ": codes are multiplied as f16 or bf16");
+  }
+  if (options.describe_a_file(loaded.type) || has_type || command.product.has("k") ||
       command.product.has("batch")) {
     usage(file +
           " says its type, sizes and layout itself: --dtype, --k, --batch, --layout, --ld "
@@ -77,6 +87,8 @@ void take_file(const PackCommand& command, const MatrixOptions& options, Source&
   }
   p.n = source.is_a() ? 1 : loaded.cols / halves;
   source.data = std::move(loaded.data);
+  source.blocks = std::move(loaded.blocks);
+  source.problem.quantised_b = loaded.quantisation;
 }
 
 Source make_source(const PackCommand& command) {
@@ -127,8 +139,9 @@ void pack_file(const PackCommand& command) {
           std::to_string(source.problem.k));
   }
   generate(command, source);
-  source.problem.quantised_b = command.codes;
-  const Packed result = pack(*runner, source.problem, source.operand, source.data);
+  if (command.codes) source.problem.quantised_b = command.codes;
+  const Packed result =
+      pack(*runner, source.problem, source.operand, source.data, {}, source.blocks);
   const PackedBuffer& packed = result.form;
   if (packed.layout.bytes == 0) {
     usage(name + ", " + std::to_string(source.width()) + " by K " +
@@ -174,7 +187,8 @@ void add_options(CLI::App& command, const std::shared_ptr<PackCommand>& options,
   command.option_defaults()->group("Files");
   CLI::Option* const b =
       command
-          .add_option("--b", options->b_file, "B, K x N; .npy; a third, first dimension: several")
+          .add_option("--b", options->b_file,
+                      "B, K x N; .npy, a third, first dimension: several; or MODEL.gguf:TENSOR")
           ->type_name("FILE");
   if (quantises) {
     add_quantisation(command, "--format", options->codes,

@@ -9,6 +9,7 @@
 #include "oracle/groups.hpp"
 #include "oracle/quantised.hpp"
 #include "problem/convert.hpp"
+#include "problem/enumerators.hpp"
 #include "tool/options.hpp"
 #include "tool/tool.hpp"
 
@@ -19,14 +20,39 @@ namespace {
 Matrix in_rows(const Matrix& matrix, Packing packing) {
   Matrix out{.type = matrix.type, .packing = packing};
   if (matrix.batch_stride == std::uint64_t{0}) out.batch_stride = 0;  // one for all
+  if (matrix.outer_batch_stride == std::uint64_t{0}) out.outer_batch_stride = 0;
   return out;
+}
+
+// The layout that codes have, or else the given one.
+Layout layout_of(const Quantisation& quantisation, Layout given) {
+  switch (with_group(quantisation).layout) {
+    case CodeLayout::separate:
+      return given;
+    case CodeLayout::ggml_blocks:
+      return Layout::col_major;
+    default:
+      return Layout::row_major;
+  }
+}
+
+// The codes of all matrices that differ, as one batch.
+void merge_batches(Problem& source, const Problem& problem) {
+  if (problem.outer_batch == 1) return;
+  const auto differ = [](std::optional<std::uint64_t> stride, std::uint64_t count) {
+    return stride == std::uint64_t{0} ? 1 : count;
+  };
+  source.batch = differ(problem.b.batch_stride, problem.batch) *
+                 differ(problem.b.outer_batch_stride, problem.outer_batch);
+  source.outer_batch = 1;
+  source.b.batch_stride.reset();
 }
 
 // B as codes. `source`: how the elements would lie if they were packed by themselves.
 oracle::CodeMatrix quantise(const Problem& problem, const Problem& source,
                             std::span<std::byte> elements, QuantisationError& error) {
   const std::uint64_t columns = columns_of_b(problem);
-  const oracle::View view = oracle::view(row_of(OperandId::b).shape(problem));
+  const OperandShape shape = row_of(OperandId::b).shape(problem);
   oracle::CodeMatrix codes(source);
   const auto each = [&](const auto& function) {
     for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
@@ -36,7 +62,8 @@ oracle::CodeMatrix quantise(const Problem& problem, const Problem& source,
     }
   };
   const auto element = [&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
-    return load_element(elements.data(), view.type, view.index(matrix, k, n));
+    const std::uint64_t i = oracle::matrix_of(shape, matrix);
+    return load_element(elements.data(), shape.matrix.type, shape.index(i, k, n));
   };
   const auto refuse = [](std::uint64_t matrix, std::uint64_t k, std::uint64_t n, double value,
                          std::string_view why) {
@@ -51,7 +78,8 @@ oracle::CodeMatrix quantise(const Problem& problem, const Problem& source,
   QuantisationErrors errors;
   each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
     const double before = element(matrix, k, n);
-    store_element(elements.data(), view.type, view.index(matrix, k, n),
+    store_element(elements.data(), shape.matrix.type,
+                  shape.index(oracle::matrix_of(shape, matrix), k, n),
                   static_cast<double>(codes.element(matrix, k, n)));
     const double difference = std::fabs(element(matrix, k, n) - before);
     if (!std::isfinite(difference)) {
@@ -133,16 +161,16 @@ Operands DeviceOperands::operands() const {
 }
 
 Packed pack(headless::Runner& runner, const Problem& problem, PackedOperand operand,
-            std::span<std::byte> elements, DeviceSpan plain) {
+            std::span<std::byte> elements, DeviceSpan plain, std::span<const std::byte> blocks) {
   Problem source = problem;
   const bool quantised = operand == PackedOperand::b && problem.quantised_b;
   if (quantised) {
-    const bool ggml = problem.quantised_b->layout == CodeLayout::ggml_blocks;
     source.b = {.type = problem.b.type,
-                .layout = ggml ? Layout::col_major : problem.b.layout,
+                .layout = layout_of(*problem.quantised_b, problem.b.layout),
                 .batch_stride = problem.b.batch_stride,
                 .packing = problem.b.packing};
     if (source.b.batch_stride != std::uint64_t{0}) source.b.batch_stride.reset();
+    merge_batches(source, problem);
   } else {
     source.quantised_b.reset();
   }
@@ -158,7 +186,11 @@ Packed pack(headless::Runner& runner, const Problem& problem, PackedOperand oper
     unwrap(runner.upload(buffer, 0, from.data(), std::min<std::uint64_t>(size, from.size())));
   };
   if (quantised) {
-    out.codes = quantise(problem, source, elements, out.error);
+    if (blocks.empty()) {
+      out.codes = quantise(problem, source, elements, out.error);
+    } else {
+      out.codes.emplace(source).codes.assign(blocks.begin(), blocks.end());
+    }
     for (const auto& [id, array] : {std::pair{OperandId::codes, &out.codes->codes},
                                     {OperandId::scales, &out.codes->scales},
                                     {OperandId::zeros, &out.codes->zeros}}) {
@@ -175,8 +207,17 @@ Packed pack(headless::Runner& runner, const Problem& problem, PackedOperand oper
   return out;
 }
 
-constexpr std::string_view kFormats =
-    "int8|int4|e4m3|e5m2|mxfp4[:group=K][:columns=N][:zeros][:scales=TYPE][:ggml]";
+// "int8|…|nvfp4[:group=K]… or q4_1|…": types whose codes may lie in arrays have options.
+std::string formats() {
+  std::string arrays, blocks;
+  for (unsigned i = 0; is_enumerator(static_cast<CodeType>(i)); ++i) {
+    const auto type = static_cast<CodeType>(i);
+    std::string& names = form_of(type).has_arrays ? arrays : blocks;
+    names += concat(names.empty() ? "" : "|", to_string(type));
+  }
+  return concat(arrays, "[:group=K][:columns=N][:zeros|:float_zeros][:scales=TYPE]",
+                "[:ggml|:gptq|:gptq_v2|:awq] or ", blocks);
+}
 
 CLI::Option* add_quantisation(CLI::App& app, const std::string& names,
                               std::optional<Quantisation>& value, const std::string& help) {
@@ -187,12 +228,12 @@ CLI::Option* add_quantisation(CLI::App& app, const std::string& names,
             const Result<Quantisation> parsed = parse_quantisation(text);
             if (!parsed) {
               throw CLI::ValidationError(names,
-                                         parsed.error().message + suggestion(text, kFormats));
+                                         parsed.error().message + suggestion(text, formats()));
             }
             value = *parsed;
           },
           help)
-      ->type_name(std::string(kFormats));
+      ->type_name(formats());
 }
 
 PackedBuffer prepare_loading(headless::Runner& runner, const Problem& problem,

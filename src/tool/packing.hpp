@@ -90,9 +90,11 @@ struct Packed {
 // Packs an operand whose plain elements lie as `problem` says. `plain`: the elements on the device;
 // if it is empty, they are brought there. If the problem has quantised_b, B becomes codes and
 // `elements` become those that the codes stand for, rounded to their type. Fails if one is not
-// finite, before or after. Packs nothing if the device gains nothing.
+// finite, before or after. With `blocks`, they are the codes, whose elements `elements` are. Packs
+// nothing if the device gains nothing.
 Packed pack(headless::Runner& runner, const Problem& problem, PackedOperand operand,
-            std::span<std::byte> elements, DeviceSpan plain = {});
+            std::span<std::byte> elements, DeviceSpan plain = {},
+            std::span<const std::byte> blocks = {});
 
 // Adds an option for a text that parse_quantisation() knows.
 CLI::Option* add_quantisation(CLI::App& app, const std::string& names,

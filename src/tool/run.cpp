@@ -70,7 +70,7 @@ void upload(Runner& runner, Job& job, const JobOptions& options, DeviceOperands&
       packed = prepare_loading(runner, job.problem, file, *header, data.size());
       place(data, packed->buffer);
     } else {
-      Packed result = pack(runner, source, packed_as(row), data);
+      Packed result = pack(runner, source, packed_as(row), data, {}, job.blocks[row.id]);
       packed = std::move(result.form);
       job.codes[row.id] = std::move(result.codes);
       if (!job.codes[row.id] || row.id != OperandId::b) continue;

@@ -107,6 +107,8 @@ constexpr Entry entries[] = {
      "--shapes 1x16384x16384,16x16384x16384,8192 --quantised-b "
      "e4m3:group=128:columns=128:scales=f32"},
     {"quantised", "--shapes 1x16384x16384,16x16384x16384 --quantised-b mxfp4"},
+    {"quantised", "--shapes 16x4096x4096,1x16384x16384,16x16384x16384 --quantised-b q4_k"},
+    {"quantised", "--shapes 16x4096x4096,1x16384x16384,16x16384x16384 --quantised-b q6_k"},
     {"quantised", "--shapes 16x4096x4096 --dtype bf16 --quantised-b int4:group=128:zeros"},
     {"quantised", "--shapes 768x2048 --b-per-group --quantised-b int4:group=128 " DECODED_EXPERTS},
     {"quantised", "--shapes 8x14336x4096 --gated swiglu --quantised-b int4:group=128"},

@@ -206,7 +206,7 @@ std::string says::found(std::size_t index, const Measured& m) {
   return json_text({{"says", "found"},
                     {"case", index},
                     {"config", to_string(m.config)},
-                    {"outcome", name_of(outcome_names, m.outcome)},
+                    {"outcome", vkgemm::name_of(outcome_names, m.outcome)},
                     {"reason", m.reason},
                     {"eligible", m.eligible},
                     {"round", m.round},
@@ -269,7 +269,7 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
       if (m.outcome != TuneOutcome::wrong && m.outcome != TuneOutcome::failed) continue;
       deny({.config = m.config,
             .reason = provenance + ", " + tuned.arguments + ": " +
-                      std::string(name_of(outcome_names, m.outcome)) + ": " + m.reason,
+                      std::string(vkgemm::name_of(outcome_names, m.outcome)) + ": " + m.reason,
             .input_type = tuned.problem.input_type,
             .wrong = m.outcome == TuneOutcome::wrong});
     }

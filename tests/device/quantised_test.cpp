@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "base/arithmetic.hpp"
 #include "direct.hpp"
 #include "harness.hpp"
 #include "kernels/legality.hpp"
@@ -15,6 +16,7 @@
 #include "kernels/parts/quantised.hpp"
 #include "problem/resolve.hpp"
 #include "trial.hpp"
+#include "trial_operands.hpp"
 
 namespace vkgemm::test {
 namespace {
@@ -36,14 +38,40 @@ const Quantisation all_kinds[] = {
     {.type = CodeType::e5m2},
     {.type = CodeType::mxfp4},
     {.type = CodeType::mxfp4, .group_k = 32, .layout = ggml},
+    {.type = CodeType::nvfp4},
+    {.type = CodeType::nvfp4, .layout = ggml},
+    {.type = CodeType::int4, .group_k = 16, .zeros = true, .float_zeros = true},
+    {.type = CodeType::int4, .scale_type = DataType::f32, .zeros = true, .float_zeros = true},
+    {.type = CodeType::int8, .group_k = 192, .scale_type = DataType::bf16},
+    {.type = CodeType::int4, .group_k = 256, .zeros = true},
+    {.type = CodeType::int4, .group_k = 64, .zeros = true, .layout = CodeLayout::gptq},
+    {.type = CodeType::int4, .layout = CodeLayout::gptq_v2},
+    {.type = CodeType::int4, .group_k = 128, .zeros = true, .layout = CodeLayout::awq},
+    {.type = CodeType::q4_1},
+    {.type = CodeType::q5_0},
+    {.type = CodeType::q5_1},
+    {.type = CodeType::q2_k},
+    {.type = CodeType::q3_k},
+    {.type = CodeType::q4_k},
+    {.type = CodeType::q5_k},
+    {.type = CodeType::q6_k},
+    {.type = CodeType::iq4_nl},
+    {.type = CodeType::iq4_xs},
+    {.type = CodeType::q1_0},
+    {.type = CodeType::q2_0},
+    {.type = CodeType::tq2_0},
 };
 
 // Whether codes lie in columns, and K is of whole blocks.
-bool is_ggml(const Quantisation& q) { return q.layout == ggml; }
+bool is_ggml(const Quantisation& q) { return IS_BLOCKS(source_of(q)); }
+
+// Whether they lie in words, of whole rows.
+bool is_words(const Quantisation& q) { return !is_ggml(q) && source_of(q) != SOURCE_ARRAYS; }
 
 Problem with_codes(Problem problem, const Quantisation& q, Layout layout) {
-  problem.b.layout = is_ggml(q) ? Layout::col_major : layout;
-  if (is_ggml(q)) problem.k = (problem.k + 31) / 32 * 32;
+  problem.b.layout = is_ggml(q) ? Layout::col_major : is_words(q) ? Layout::row_major : layout;
+  if (is_ggml(q) || is_words(q)) problem.k = rounded_up(problem.k, code_unit(q));
+  if (is_words(q)) problem.n = rounded_up(problem.n, code_unit(q));
   return problem;
 }
 
@@ -114,6 +142,7 @@ TEST_P(Quantised, EveryKindOfCodes) {
     for (const Quantisation& q : all_kinds) {
       for (const Layout layout : {Layout::row_major, Layout::col_major}) {
         if (is_ggml(q) && layout == Layout::row_major) continue;
+        if (is_words(q) && layout == Layout::col_major) continue;
         EXPECT_TRUE(
             passes_gates(config, with_codes(gemm({19, 37, 203}, type), q, layout), packing(q)))
             << to_string(q) << ", " << to_string(layout);
@@ -417,7 +446,7 @@ TEST_F(QuantisedDirect, EveryDepth) {
   }
 }
 
-// With scales of codes and of sums.
+// With scales of codes, of sums, and in two levels.
 class QuantisedFamilies : public QuantisedDirect,
                           public testing::WithParamInterface<std::size_t> {};
 
@@ -428,7 +457,7 @@ TEST_P(QuantisedFamilies, Pass) {
     const Quantisation& q = all_kinds[GetParam()];
     const Config config = taking(c.config, q, c.input);
     const TrialOptions options{.quantisation = q};
-    Problem batched = gemm({21, 140, 190}, c.input);
+    Problem batched = with_codes(gemm({21, 140, 190}, c.input), q, Layout::row_major);
     batched.batch = 2;
     batched.epilogue = {.bias = Bias::along_n, .activation = Activation::relu, .aux = true};
     EXPECT_TRUE(passes_gates(config, batched, options));
@@ -436,23 +465,24 @@ TEST_P(QuantisedFamilies, Pass) {
     EXPECT_TRUE(passes_gates(sliced(config, 3), batched, options));
     if (config.slices == 1) {
       EXPECT_TRUE(passes_gates(sliced(config, 2, ReductionMode::last_arriver),
-                               gemm({21, 40, 190}, c.input), options));
+                               with_codes(gemm({21, 40, 190}, c.input), q, Layout::row_major),
+                               options));
     }
     for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
-      Problem gated = gemm({19, 37, 100}, c.input);
+      Problem gated = with_codes(gemm({19, 37, 100}, c.input), q, Layout::row_major);
       gated.gated = Gated{.gate = Gate::reglu, .b = b};
       if (!takes(config, gated, q, runner())) continue;
       ++gates;
       EXPECT_TRUE(passes_gates(config, gated, options));
     }
     for (const GroupedB b : {GroupedB::shared, GroupedB::per_group}) {
-      Problem grouped = gemm({50, 40, 70}, c.input);
+      Problem grouped = with_codes(gemm({50, 40, 70}, c.input), q, Layout::row_major);
       grouped.grouping = Grouping{.groups = 4, .b = b};
       TrialOptions groups = options;
       groups.offsets = {0, 17, 17, 40, 50};
       EXPECT_TRUE(passes_gates(config, grouped, groups));
     }
-    Problem rows = gemm({33, 40, 70}, c.input);
+    Problem rows = with_codes(gemm({33, 40, 70}, c.input), q, Layout::row_major);
     rows.row_reduction = RowReduction{.op = RowOp::softmax};
     Config reducing = config;
     reducing.rows = RowStrategy::recompute;
@@ -465,7 +495,7 @@ TEST_P(QuantisedFamilies, Pass) {
   EXPECT_GT(gates, 0u);
   EXPECT_GT(reductions, 0u);
 }
-INSTANTIATE_TEST_SUITE_P(Kinds, QuantisedFamilies, testing::Values(4u, 5u));
+INSTANTIATE_TEST_SUITE_P(Kinds, QuantisedFamilies, testing::Values(4u, 5u, 27u));
 
 TEST_F(QuantisedDirect, SameBitsAsElements) {
   for (const Case& c : configs_) {

@@ -66,8 +66,13 @@ void fill_operand(OperandId id, const Problem& problem, Fill fill, std::uint64_t
   });
 }
 
+std::uint64_t code_unit(const Quantisation& quantisation) {
+  const std::uint32_t source = source_of(quantisation);
+  return IS_BLOCKS(source) ? BLOCK_CODES(source) : source == SOURCE_ARRAYS ? 2 : 8;
+}
+
 Problem code_problem(const Problem& problem, const Quantisation& quantisation) {
-  const std::uint64_t unit = quantisation.layout == CodeLayout::ggml_blocks ? 32 : 2;
+  const std::uint64_t unit = code_unit(quantisation);
   const bool in_rows = problem.b.layout == Layout::row_major;
   const std::uint64_t columns = columns_of_b(problem);
   const std::uint64_t length = rounded_up(in_rows ? columns : problem.k, unit);
@@ -83,9 +88,35 @@ Problem code_problem(const Problem& problem, const Quantisation& quantisation) {
   return out;
 }
 
+namespace {
+
+// Blocks of random bits. Elements are integers, or of any magnitude below 1.
+void fill_blocks(oracle::CodeMatrix& codes, const Problem& problem, Fill fill, std::uint64_t seed) {
+  std::uint64_t index = 0;
+  const auto random = [&] {
+    const double value = fill_value(Fill::random, seed * 8 + 5, index++);
+    return static_cast<std::uint32_t>(static_cast<std::int64_t>((value + 1.0) * 0x1p31));
+  };
+  const bool exact = fill == Fill::integers;
+  for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
+    for (std::uint64_t n = 0; n < codes.columns(); ++n) {
+      for (std::uint64_t k = 0; k < problem.k; k += codes.format().codes()) {
+        const double scale = exact ? 2.0 : (0.25 + std::ldexp(random(), -32)) / 1024.0;
+        const double minimum = exact ? 1.0 : std::ldexp(random(), -34);
+        codes.format().fill(codes.block(matrix, k, n), random, scale, minimum);
+      }
+    }
+  }
+}
+
+}  // namespace
+
 void fill_codes(oracle::CodeMatrix& codes, const Problem& problem, const Quantisation& q, Fill fill,
                 std::uint64_t seed) {
   const bool random = fill == Fill::random;
+  if (codes.in_blocks() && form_of(q.type).group_k != 0 && q.type != CodeType::mxfp4) {
+    return fill_blocks(codes, problem, fill, seed);
+  }
   const std::uint64_t count = oracle::code_count(q.type);
   const auto number = [&](std::uint64_t kind, std::uint64_t b, std::uint64_t i, std::uint64_t j) {
     const double value =
@@ -99,8 +130,9 @@ void fill_codes(oracle::CodeMatrix& codes, const Problem& problem, const Quantis
   };
   each_code(codes, problem.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
     const double scale = of_group(1, b, i, j);
-    const double zero = q.zeros ? std::floor(3.0 + 10.0 * of_group(2, b, i, j)) : 0.0;
-    if (q.zeros) codes.set_zero(b, i, j, static_cast<std::uint32_t>(zero));
+    const double fraction = q.float_zeros && random ? 0.375 : 0.0;
+    const double zero = q.zeros ? std::floor(3.0 + 10.0 * of_group(2, b, i, j)) + fraction : 0.0;
+    if (q.zeros) codes.set_zero(b, i, j, zero);
     if (random) {
       const auto code = static_cast<std::uint32_t>(number(3, b, i, j) * static_cast<double>(count));
       const bool finite = std::isfinite(oracle::code_value(q.type, q.zeros, code));

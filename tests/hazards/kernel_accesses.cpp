@@ -165,11 +165,11 @@ class Kernel {
 // lib/quantised.h.
 std::uint64_t Kernel::code_bytes(std::uint64_t ld, std::uint64_t depth) const {
   const std::uint32_t codes = constant(SPEC_CODES), group = constant(SPEC_CODE_GROUP_K);
-  const std::uint64_t entry =
-      CODE_ENTRY(bytes_of(constant(SPEC_SCALE_TYPE)), constant(SPEC_CODE_ZEROS));
-  const std::uint64_t block = group == 0 ? depth : CODE_DEPTH(group);
+  const std::uint32_t scales = constant(SPEC_SCALE_TYPE), zeros = constant(SPEC_CODE_ZEROS);
+  const std::uint64_t block = group == 0 ? depth : CODE_DEPTH(group, scales);
   if (block == 0) return 0;
-  return depth / block * ld * (CODE_SCALES(group, entry) + CODE_BYTES(block, codes));
+  return divided_up(depth, block) * ld *
+         (CODE_SCALES(group, scales, zeros) + CODE_BYTES(block, codes));
 }
 
 void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
@@ -555,25 +555,29 @@ void Kernel::pack_codes() {
   const auto p = block<gpu::PackCodesParams>();
   const std::uint64_t halves = constant(SPEC_PACK_HALVES) != 0 ? 2 : 1, columns = halves * p.width;
   const std::uint32_t bits = CODE_BITS(constant(SPEC_CODES)), group = constant(SPEC_CODE_GROUP_K);
-  const bool ggml = constant(SPEC_CODE_LAYOUT) == CODES_GGML,
-             in_rows = constant(SPEC_A_COL_MAJOR) != 0;
-  const bool mxfp4 = constant(SPEC_CODES) == CODES_MXFP4;
-  const std::uint64_t scale = mxfp4 ? 1 : bytes_of(constant(SPEC_SCALE_TYPE));
+  const std::uint32_t from = constant(SPEC_CODE_SOURCE);
+  const bool ggml = IS_BLOCKS(from), in_rows = constant(SPEC_A_COL_MAJOR) != 0;
+  const bool awq = from == SOURCE_AWQ, gptq = !ggml && !awq && from != SOURCE_ARRAYS;
+  const bool floats = constant(SPEC_CODE_ZEROS) == ZEROS_FLOATS;
+  const std::uint64_t scale =
+      constant(SPEC_CODES) == CODES_E2M1 ? 1 : bytes_of(constant(SPEC_SCALE_TYPE));
   const auto groups = [](std::uint64_t size, std::uint64_t one) {
     return one == 0 ? 1 : divided_up(size, one);
   };
-  const std::uint64_t column = ggml ? p.depth / GGML_BLOCK * GGML_BYTES(constant(SPEC_CODES))
+  const std::uint64_t column = ggml ? p.depth / BLOCK_CODES(from) * BLOCK_SIZE(from)
                                     : divided_up(std::uint64_t{p.depth} * bits, 8);
-  const std::uint64_t lines = in_rows ? divided_up(p.depth, 8 / bits) : columns;
+  const std::uint64_t deep = awq ? 1 : gptq ? 8 : 8 / bits;  // rows of B in a row of bytes
+  const std::uint64_t lines = in_rows ? divided_up(p.depth, deep) : columns;
   read("source", repeated({.address = p.source,
-                           .bytes = in_rows ? columns : column,
+                           .bytes = in_rows ? columns * deep * bits / 8 : column,
                            .lines = {p.source_ld, lines}},
                           p.source_batch, launched(p)));
   const std::uint64_t numbers =
       groups(p.depth, group) * groups(columns, constant(SPEC_CODE_GROUP_N));
   if (!ggml) read("scales", vector(p.scales, numbers * scale, p.scales_batch, launched(p)));
   if (constant(SPEC_CODE_ZEROS) != 0) {
-    read("zeros", vector(p.zeros, numbers, p.zeros_batch, launched(p)));
+    const std::uint64_t bytes = floats ? numbers * scale : awq || gptq ? numbers / 2 : numbers;
+    if (!ggml) read("zeros", vector(p.zeros, bytes, p.zeros_batch, launched(p)));
   }
   write("copy",
         vector(p.copy, halves * code_bytes(p.copy_ld, p.copy_depth), p.copy_batch, launched(p)));

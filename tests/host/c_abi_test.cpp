@@ -52,7 +52,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
       Grouping{};
   [[maybe_unused]] const auto& [r1, r2, r3, r4, r5, r6, r7] = RowReduction{};
   [[maybe_unused]] const auto& [s1, s2] = SplitK{};
-  [[maybe_unused]] const auto& [q1, q2, q3, q4, q5, q6] = Quantisation{};
+  [[maybe_unused]] const auto& [q1, q2, q3, q4, q5, q6, q7] = Quantisation{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
                                 p16, p17, p18, p19, p20, p21, p22, p23, p24, p25, p26] = Problem{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
@@ -127,6 +127,7 @@ TEST(CAbi, FieldsComeBack) {
                            .group_n = 0,
                            .scale_type = DataType::bf16,
                            .zeros = true,
+                           .float_zeros = true,
                            .layout = CodeLayout::ggml_blocks};
   expect_round_trip<VkgemmQuantisation>(codes);
   expect_round_trip<VkgemmQuantisation>({});

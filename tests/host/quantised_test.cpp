@@ -329,7 +329,7 @@ TEST(Quantisation, RefusalsNameTheField) {
   EXPECT_TRUE(refused({.group_n = 2}, f16, "quantised_b.group_n is 2"));
   EXPECT_TRUE(refused({.type = CodeType::int8, .zeros = true}, f16, "quantised_b.zeros is true"));
   EXPECT_TRUE(refused({.type = CodeType::mxfp4, .group_k = 64}, f16, "quantised_b.group_k is 64"));
-  EXPECT_TRUE(refused({.type = static_cast<CodeType>(9)}, f16, "quantised_b.type is 9"));
+  EXPECT_TRUE(refused({.type = static_cast<CodeType>(19)}, f16, "quantised_b.type is 19"));
   EXPECT_TRUE(
       refused({.scale_type = static_cast<DataType>(9)}, f16, "quantised_b.scale_type is 9"));
   EXPECT_TRUE(refused({.layout = static_cast<CodeLayout>(9)}, f16, "quantised_b.layout is 9"));

@@ -7,14 +7,29 @@ from reference import OnDevice, assert_close, values, wide
 
 import vkgemm
 from vkgemm.binding import enumerator_names
+from vkgemm.quantised import _BLOCKS
 
 KINDS = [("int8", 0, False), ("int4", 32, True), ("e4m3", 0, False), ("e5m2", 64, False),
-         ("mxfp4", 32, False)]
+         ("mxfp4", 32, False), ("nvfp4", 16, False)]
+
+
+def elements_of_q4_k(blocks):
+    """The elements of blocks of ggml's q4_k, (N, K)."""
+    blocks = blocks.reshape(blocks.shape[0], -1, 144)
+    d, m = (blocks[..., at:at + 2].copy().view(np.float16).astype(np.float32) for at in (0, 2))
+    s = blocks[..., 4:16].astype(int)
+    low, high = s[..., :4], s[..., 4:8]
+    scales = np.concatenate([low & 63, s[..., 8:] & 15 | low >> 6 << 4], -1)
+    minima = np.concatenate([high & 63, s[..., 8:] >> 4 | high >> 6 << 4], -1)
+    q = blocks[..., 16:].reshape(*blocks.shape[:-1], 4, 1, 32)
+    q = np.concatenate([q & 15, q >> 4], -2).reshape(*blocks.shape[:-1], 8, 32)
+    return ((d * scales)[..., None] * q - (m * minima)[..., None]).reshape(blocks.shape[0], -1)
 
 
 class Quantise(OnDevice):
     def test_every_type(self):
-        self.assertEqual({kind for kind, _, _ in KINDS}, set(enumerator_names("VkgemmCodeType")))
+        self.assertEqual({kind for kind, _, _ in KINDS} | {*_BLOCKS},
+                         set(enumerator_names("VkgemmCodeType")))
         a, b = values((5, 70), "f16"), values((70, 33))
         for kind, group_k, zeros in KINDS:
             with self.subTest(kind=kind, group_k=group_k, zeros=zeros):
@@ -27,6 +42,55 @@ class Quantise(OnDevice):
                              "f32")
                 steps = np.abs(elements - b).max() / np.abs(b).max()
                 self.assertLess(steps, {"int8": 0.005, "e4m3": 0.04}.get(kind, 0.2))
+
+    def test_blocks_of_ggml(self):
+        random = np.random.default_rng(3)
+        blocks = random.integers(0, 256, (20, 2, 144), np.uint8)
+        blocks[..., :4] = random.uniform(0.001, 0.01, (20, 2, 2)).astype(np.float16).view(np.uint8)
+        blocks = blocks.reshape(20, -1)
+        weight = self.device.pack_codes(vkgemm.CodeBlocks("q4_k", blocks))
+        self.assertEqual(weight.shape, (512, 20))
+        a = values((5, 512), "f16")
+        elements = elements_of_q4_k(blocks).astype(np.float16).T
+        assert_close(self.device.gemm(a, weight, out_dtype="f32"), wide(a) @ wide(elements), "f32")
+        for kind, (codes, size) in _BLOCKS.items():
+            with self.subTest(kind=kind):
+                weight = self.device.pack_codes(
+                    vkgemm.CodeBlocks(kind, np.zeros((3, 8, 2 * size), np.uint8)))
+                self.assertEqual(weight.shape, (3, 2 * codes, 8))
+        for arguments, message in ((("e4m3", blocks), "type is 'e4m3': ggml has no such blocks"),
+                                   (("q6_k", blocks), r"blocks.shape is \(20, 288\): a block"),
+                                   (("q4_k", blocks.view(np.int8)), "blocks is int8")):
+            with self.subTest(message), self.assertRaisesRegex(vkgemm.ArgumentError, message):
+                vkgemm.CodeBlocks(*arguments)
+
+    def test_words_of_checkpoints(self):
+        random = np.random.default_rng(4)
+        codes, zeros = random.integers(0, 16, (64, 16)), random.integers(1, 16, (2, 16))
+        scales = random.uniform(0.01, 0.02, (2, 16)).astype(np.float16)
+        wanted = (codes - np.repeat(zeros, 32, 0)) * np.repeat(scales, 32, 0).astype(np.float32)
+        shifts = 4 * np.arange(8)
+
+        def words(numbers):
+            return (numbers << shifts).sum(-1).astype(np.uint32).view(np.int32)
+
+        by_rows = words(codes.reshape(8, 8, 16).swapaxes(1, 2))
+        order = [0, 2, 4, 6, 1, 3, 5, 7]
+        made = [vkgemm.Codes.from_gptq(by_rows, words(zeros.reshape(2, 2, 8) - 1), scales),
+                vkgemm.Codes.from_gptq(by_rows, words(zeros.reshape(2, 2, 8)), scales, v2=True),
+                vkgemm.Codes.from_awq(words(codes.reshape(64, 2, 8)[..., order]),
+                                      words(zeros.reshape(2, 2, 8)[..., order]), scales)]
+        for each in made:
+            self.assertEqual(each.group_k, 32)
+            np.testing.assert_array_equal(each.elements(), wanted.astype(np.float32))
+
+    def test_zero_points_of_floats(self):
+        codes = vkgemm.quantise(values((64, 20)), group_k=32, zeros=True)
+        zeros = codes.zeros.astype(np.float16) + np.float16(0.25)
+        codes = vkgemm.Codes("int4", codes.codes, codes.scales, zeros, 32)
+        a = values((5, 64), "f16")
+        assert_close(self.device.gemm(a, self.device.pack_codes(codes), out_dtype="f32"),
+                     wide(a) @ wide(codes.elements().astype(np.float16)), "f32")
 
     def test_batches_gates_and_groups(self):
         codes = vkgemm.quantise(values((3, 64, 20)))

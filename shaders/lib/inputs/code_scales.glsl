@@ -32,12 +32,15 @@ const uint ENTRIES = HAS_BOTH_HALVES ? 2 * LEFT_ENTRIES : LEFT_ENTRIES;
 const uint MOST_ENTRIES = COLS * OWN_COLUMNS;  // no less, for the sizes of arrays
 
 uint unit_scales[SCALES][MOST_ENTRIES], unit_zeros[SCALES][MOST_ENTRIES];  // bits
+uint unit_levels[UNIT_SLOTS][MOST_ENTRIES];  // the words of blocks, of scales in two levels
 
 // Columns, in a fragment, of an invocation's elements of B and of its accumulators.
 uint own_columns[OWN_COLUMNS], sum_columns[SUM_VALUES];
 
-// Bytes from a CodePlace to an entry, the same for all units.
-uint entry_offsets[MOST_ENTRIES];
+// Columns from a CodePlace to an entry's, the same for all units.
+uint entry_columns[MOST_ENTRIES];
+// Bytes from an entry to the next column's.
+const uint ENTRY_STRIDE = TWO_LEVELS ? 4 : ENTRY_BYTES;
 
 // Entries, which nobody writes.
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Halves { uint16_t x[]; };
@@ -51,19 +54,24 @@ void find_entry_offsets(const uint col) {
         const uint j = LOADS_OWN ? of_half / COL_ENTRIES
                                  : min(of_half * ENTRY_COLS + lane / FRAGMENT_N, LEFT_COLS - 1);
         const uint column = LOADS_OWN ? own_columns[of_half % COL_ENTRIES] : lane % FRAGMENT_N;
-        entry_offsets[i] = (matrix_column(col, first + j) + column) * ENTRY_BYTES;
+        entry_columns[i] = (matrix_column(col, first + j) + column) * ENTRY_STRIDE;
     }
 }
 
-// The entries of group `g` of a unit in `slot`, which begin at `row`.
+// The entries of group `g` of a unit in `slot`, which begin at `row`. Two of two levels share a word.
 void load_entries(const uint slot, const uint g, const uint64_t row) {
     const uint s = slot * UNIT_SCALES + g;
     [[unroll]] for (uint i = 0; i < ENTRIES; ++i) {
-        const uint64_t entry = (i < LEFT_ENTRIES ? row : row + p.b_right) + entry_offsets[i];
+        const uint64_t entry = (i < LEFT_ENTRIES ? row : row + p.b_right) + entry_columns[i];
         if (SCALE_BYTES == 4) {
             unit_scales[s][i] = Words(entry).x[0];
-            if (CODE_ZEROS != 0) unit_zeros[s][i] = Words(entry).x[1];
-        } else if (CODE_ZEROS != 0) {
+            if (CODE_ZEROS != ZEROS_NONE) unit_zeros[s][i] = Words(entry).x[1];
+        } else if (TWO_LEVELS && UNIT_SCALES % 2 == 0) {
+            if (g % 2 == 0) {
+                unit_scales[s][i] = Words(entry).x[0];
+                unit_scales[s + 1][i] = unit_scales[s][i] >> 16;
+            }
+        } else if (!TWO_LEVELS && CODE_ZEROS != ZEROS_NONE) {
             unit_scales[s][i] = Words(entry).x[0];  // both
         } else {
             unit_scales[s][i] = uint(Halves(entry).x[0]);
@@ -74,10 +82,13 @@ void load_entries(const uint slot, const uint g, const uint64_t row) {
 // The entries of the unit at k. Where all of K is one group, they are loaded once, to all slots.
 void load_scales(const uint slot, const CodePlace at, const uint k) {
     const uint group = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
+    const uint64_t block = code_block(at.b, k);
     [[unroll]] for (uint g = 0; g < UNIT_SCALES; ++g)
-        load_entries(slot, g,
-                     code_block(at.b, k) +
-                         (uint64_t(group + g) * size_ldb() + at.col) * ENTRY_BYTES);
+        load_entries(slot, g, block + entry_offset(group + g, size_ldb(), at.col));
+    if (TWO_LEVELS)
+        [[unroll]] for (uint i = 0; i < ENTRIES; ++i)
+            unit_levels[slot][i] = Words((i < LEFT_ENTRIES ? block : block + p.b_right) +
+                                         uint64_t(at.col) * 4 + entry_columns[i]).x[0];
 }
 
 float scale_value(const uint bits) {
@@ -101,7 +112,7 @@ uint own_zeros[UNIT_SCALES][COLS][OWN_COLUMNS];
 
 // By all invocations of a subgroup, before elements of a unit are taken.
 void begin_unit(const uint slot) {
-    if (CODE_ZEROS == 0 || LOADS_OWN) return;
+    if (CODE_ZEROS == ZEROS_NONE || LOADS_OWN) return;
     [[unroll]] for (uint g = 0; g < UNIT_SCALES; ++g)
         [[unroll]] for (uint j = 0; j < COLS; ++j)
             [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c) {
@@ -112,15 +123,27 @@ void begin_unit(const uint slot) {
             }
 }
 
-// The zero point of own column `c`.
+// The code of 0 of own column `c`.
 uint own_zero(const uint s, const uint g, const uint j, const uint c) {
-    if (CODE_ZEROS == 0) return CODE_ZERO(CODES);
+    if (CODE_ZEROS == ZEROS_NONE) return CODE_ZERO(CODES);
+    if (CODE_ZEROS != ZEROS_INTEGERS) return 0;
     const uint entry = j * OWN_COLUMNS + c;
     return LOADS_OWN ? zero_bits(unit_scales[s][entry], unit_zeros[s][entry]) : own_zeros[g][j][c];
 }
 
+// The scale of own column `c`, and what is added to codes: before them, minus a zero point of floats; behind the
+// product, a minimum.
+vec2 own_factor(const uint slot, const uint g, const uint j, const uint c) {
+    const uint s = slot * UNIT_SCALES + g, i = j * OWN_COLUMNS + c;
+    if (TWO_LEVELS) return vec2(1.0, -1.0) * levels_of(unit_levels[slot][i], unit_scales[s][i]);
+    const float factor = scale_value(scale_bits(unit_scales[s][i]));
+    if (CODE_ZEROS <= ZEROS_INTEGERS) return vec2(factor, 0.0);
+    const float number = scale_value(zero_bits(unit_scales[s][i], unit_zeros[s][i]));
+    return vec2(factor, CODE_ZEROS == ZEROS_FLOATS ? -number : number);
+}
+
 // The power of two that codes of small floats lack (float_pair()).
-const float CODE_FACTOR = CODES == CODES_E4M3 ? 256.0 : CODES == CODES_MXFP4 ? 16384.0 : 1.0;
+const float CODE_FACTOR = CODES == CODES_E4M3 ? 256.0 : CODES == CODES_E2M1 ? 16384.0 : 1.0;
 
 // The scale of each column whose entry an invocation has, of a step of a unit.
 struct SumScales {

@@ -3,31 +3,48 @@
 #include "code_sizes.glsl"
 
 const bool QUANTISED = IN_CODES;
-const uint BLOCK_BYTES = BLOCK_SCALES + CODE_BYTES(CODE_DEPTH(CODE_GROUP_K), CODES);  // of a column, with its scales
+const bool CODES_ARE_INTEGERS = CODES == CODES_INT8 || CODES == CODES_INT4;
+const uint BLOCK_BYTES = BLOCK_SCALES + CODE_BYTES(CODE_DEPTH(CODE_GROUP_K, SCALE_TYPE), CODES);  // of a column, with its scales
 
-// Where scale and zero point of element (k, n) stand, and the codes of k to k + 7.
+// Where the block of element k stands, and its codes of k to k + 7.
 uint64_t code_block(uint64_t b, uint k) {
-    return CODE_GROUP_K == 0 ? b : b + uint64_t(k / CODE_DEPTH(CODE_GROUP_K)) * size_ldb() * BLOCK_BYTES;
+    return CODE_GROUP_K == 0 ? b : b + uint64_t(k / CODE_DEPTH(CODE_GROUP_K, SCALE_TYPE)) * size_ldb() * BLOCK_BYTES;
 }
-uint within_block(uint k) { return CODE_GROUP_K == 0 ? k : k % CODE_DEPTH(CODE_GROUP_K); }
-uint64_t scale_address(uint64_t b, uint k, uint n) {
-    const uint row = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
-    return code_block(b, k) + (uint64_t(row) * size_ldb() + n) * ENTRY_BYTES;
-}
+uint within_block(uint k) { return CODE_GROUP_K == 0 ? k : k % CODE_DEPTH(CODE_GROUP_K, SCALE_TYPE); }
 uint64_t codes_address(uint64_t b, uint k, uint n) {
     return code_block(b, k) + uint64_t(size_ldb()) * BLOCK_SCALES +
            (uint64_t(within_block(k) / 8) * size_ldb() + n) * CODE_WIDTH;
 }
 
+// What an entry makes of codes: factor * (code_value() - zero) + minimum. All products are exact if there are
+// minima: nothing but sums is rounded.
 struct Scale {
-    float factor;
-    uint zero;  // the code of 0
+    float factor, zero, minimum;
 };
 
-Scale load_scale(uint64_t at) {
+// Scales of two levels: the word of a block, and an entry.
+vec2 levels_of(const uint block, const uint entry) {
+    const float scale = float(bitfieldExtract(int(entry), 0, 8));
+    if (CODE_ZEROS != ZEROS_MINIMA) return vec2(uintBitsToFloat(block) * scale, 0.0);
+    return unpackHalf2x16(block) * vec2(scale, bitfieldExtract(entry, 8, 8));
+}
+
+Scale load_scale(uint64_t b, uint k, uint n) {
+    const uint g = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
+    const uint64_t block = code_block(b, k), at = block + entry_offset(g, size_ldb(), n);
     Scale s;
+    s.minimum = 0.0;
+    s.zero = CODES_ARE_INTEGERS && CODE_ZEROS == ZEROS_NONE ? CODE_ZERO(CODES) : 0.0;
+    if (TWO_LEVELS) {
+        const vec2 levels = levels_of(U32(block + uint64_t(n) * 4).x, U16(at).x);
+        s.factor = levels.x;
+        if (CODE_ZEROS == ZEROS_MINIMA) s.minimum = -levels.y;
+        return s;
+    }
     s.factor = load1(at, SCALE_TYPE);
-    s.zero = CODE_ZEROS != 0 ? load_bits(at + SCALE_BYTES) : CODE_ZERO(CODES);
+    if (CODE_ZEROS == ZEROS_INTEGERS) s.zero = float(load_bits(at + SCALE_BYTES));
+    if (CODE_ZEROS == ZEROS_FLOATS) s.zero = load1(at + SCALE_BYTES, SCALE_TYPE);
+    if (CODE_ZEROS == ZEROS_MINIMA) s.minimum = load1(at + SCALE_BYTES, SCALE_TYPE);
     return s;
 }
 
@@ -37,8 +54,6 @@ Scale load_scale(uint64_t at) {
 // float_pair() serve the direct loop, by fewer instructions: 111 instead of 614 µs for 16x16384x16384 e4m3
 // (H200, driver 580.159.04; bench/NOTES.md).
 
-const bool CODES_ARE_INTEGERS = CODES == CODES_INT8 || CODES == CODES_INT4;
-
 // A float of `mantissa` bits after the exponent's, whose bias is `bias`.
 float small_float(const uint magnitude, const uint mantissa, const uint bias) {
     const uint exponent = magnitude >> mantissa;
@@ -47,10 +62,10 @@ float small_float(const uint magnitude, const uint mantissa, const uint bias) {
         uintBitsToFloat((max(exponent, 1) + 127 - bias - mantissa) << 23);
 }
 
-float code_value(const uint code, const uint zero) {
-    if (CODES_ARE_INTEGERS) return float(int(code) - int(zero));
+float code_value(const uint code) {
+    if (CODES_ARE_INTEGERS) return float(code);
     float value = 0.0;
-    if (CODES == CODES_MXFP4) value = small_float(code & 7, 1, 1);
+    if (CODES == CODES_E2M1) value = small_float(code & 7, 1, 1);
     if (CODES == CODES_E4M3) value = small_float(code & 0x7f, 3, 7);
     if (CODES == CODES_E5M2)
         value = (code & 0x7f) >= 0x7c ? uintBitsToFloat(0x7f800000 | (code & 3) << 21)
@@ -99,8 +114,9 @@ uvec4 dequantised(const uvec2 codes, const Scale s) {
     [[unroll]] for (uint e = 0; e < GROUP; ++e) {
         const uint bit = e * CODE_WIDTH;
         const uint code = (codes[bit / 32] >> bit % 32) & ((1u << CODE_WIDTH) - 1);
-        group[e / WORD_ELEMENTS] |= rounded_bits(s.factor * code_value(code, s.zero))
-                                    << (e % WORD_ELEMENTS * 16);
+        float value = s.factor * (code_value(code) - s.zero);
+        if (CODE_ZEROS == ZEROS_MINIMA) value += s.minimum;
+        group[e / WORD_ELEMENTS] |= rounded_bits(value) << (e % WORD_ELEMENTS * 16);
     }
     return group;
 }
@@ -110,5 +126,5 @@ uvec2 load_codes(uint64_t at) {
 }
 
 uvec4 quantised_group(uint64_t b, uint k, uint n) {
-    return dequantised(load_codes(codes_address(b, k, n)), load_scale(scale_address(b, k, n)));
+    return dequantised(load_codes(codes_address(b, k, n)), load_scale(b, k, n));
 }

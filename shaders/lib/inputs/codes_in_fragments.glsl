@@ -96,21 +96,32 @@ void load_first_scales(const CodePlace at, const uint col, const uint k) {
             load_scales(unit, at, k + unit * UNIT_DEPTH);
 }
 
+// True if an f16 takes one product of two f16 to an element.
+const bool SCALES_ARE_F16 = SCALE_TYPE == TYPE_F16 && CODE_ZEROS <= ZEROS_INTEGERS;
+
+// Two values, in f32, by what own_factor() has for the column of each.
+vec2 scaled_pair(const vec2 value, const vec2 low, const vec2 high) {
+    const vec2 factors = vec2(low.x, high.x), others = vec2(low.y, high.y);
+    if (CODE_ZEROS == ZEROS_FLOATS) return (value + others) * factors;
+    return CODE_ZEROS == ZEROS_MINIMA ? value * factors + others : value * factors;
+}
+
 // The pair of a word of codes; scales and zero points are its elements'. All is exact but the product
 // with the scale, which is rounded once: in f16 to the same bits as in f32. That packHalf2x16 rounds
 // to nearest even, the self-test finds out, too: lavapipe's f16vec2() doesn't.
-WORD dequantised_pair(const uint word, const uint pair, const uvec2 scale, const uvec2 zero) {
+WORD dequantised_pair(const uint word, const uint pair, const uvec2 scale, const uvec2 zero, const vec2 low,
+                      const vec2 high) {
     HALVES value = CODES_ARE_INTEGERS ? integer_pair(word, pair, zero, PAIR_MASK, halves_of_1024)
                                       : float_pair(word, pair);
     if (LOADS_OWN && !CODES_ARE_INTEGERS) value *= HALVES(CODE_FACTOR);
 #ifdef COMPUTES_IN_F16
     if (!LOADS_OWN) return value;
-    if (SCALE_TYPE == TYPE_F16) return value * HALVES(halves(scale.x).x, halves(scale.y).x);
-    return word_from(packHalf2x16(vec2(value) * vec2(scale_value(scale.x), scale_value(scale.y))));
+    if (SCALES_ARE_F16) return value * HALVES(halves(scale.x).x, halves(scale.y).x);
+    return word_from(packHalf2x16(scaled_pair(vec2(value), low, high)));
 #else
     if (!LOADS_OWN)  // exact
         return word_from((floatBitsToUint(value.x) >> 16) | (floatBitsToUint(value.y) & 0xffff0000u));
-    const vec2 product = value * vec2(scale_value(scale.x), scale_value(scale.y));
+    const vec2 product = scaled_pair(value, low, high);
     return word_from(bf16_pair(float_to_bf16(product.x), float_to_bf16(product.y)));
 #endif
 }
@@ -119,7 +130,10 @@ WORD dequantised_pair(const uint word, const uint pair, const uvec2 scale, const
 void take_codes(inout Fragments f, const uint slot, const uint step) {
     const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(CODE_GROUP_K);
     const uint s = slot * UNIT_SCALES + g;
-    [[unroll]] for (uint j = 0; j < COLS; ++j)
+    [[unroll]] for (uint j = 0; j < COLS; ++j) {
+        vec2 factors[OWN_COLUMNS];
+        if (LOADS_OWN && !SCALES_ARE_F16)
+            [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c) factors[c] = own_factor(slot, g, j, c);
         [[unroll]] for (uint w = 0; w < 4; ++w) {
             const uint low = 2 * w / CODE_RUN, high = (2 * w + 1) / CODE_RUN;
             uvec2 scale = uvec2(0);
@@ -128,8 +142,9 @@ void take_codes(inout Fragments f, const uint slot, const uint step) {
                               scale_bits(unit_scales[s][j * OWN_COLUMNS + high]));
             const uvec2 zero = uvec2(own_zero(s, g, j, low), own_zero(s, g, j, high));
             const WORD pair =
-                dequantised_pair(unit_codes[slot][j][pair_word(step, w)], w, scale, zero);
+                dequantised_pair(unit_codes[slot][j][pair_word(step, w)], w, scale, zero, factors[low], factors[high]);
             f.b[j][2 * w] = pair.x;
             f.b[j][2 * w + 1] = pair.y;
         }
+    }
 }

@@ -202,6 +202,9 @@ bool check(const Case& s) {
   }
   if (const auto& codes = s.problem->b.quantisation) {
     const std::uint32_t depth = code_depth(fragment.k, codes->type);
+    if (const std::uint32_t group = with_group(*codes).group_k; group % fragment.k != 0) {
+      return s.refuse("fragment is ", fragment.k, " deep: ", group, " codes share a scale");
+    }
     if (!fits_code_units(fragment.k, codes->type) || c.tile_k % depth != 0) {
       return s.refuse("tile_k is ", c.tile_k, ": codes of ", bits_of(codes->type),
                       " bits are loaded ", depth, " deep at once, which must divide it and ",
@@ -239,9 +242,9 @@ void specialize(Constants& constants, const Config& c) {
 // instruction a pair: of f16 by f16. Rounding anything else takes longer than sums of groups do, if
 // their accumulators stay in registers beside the others.
 std::uint32_t scales_of(const Config& c, const Quantisation& q, DataType input) {
-  const Quantisation grouped = with_group(q);
-  if (grouped.group_k == 0) return SCALES_OF_ALL;
-  const bool is_f16 = input == DataType::f16 && packed_scale_type(grouped) == DataType::f16;
+  if (scales_codes_alone(q)) return SCALES_OF_CODES;
+  if (with_group(q).group_k == 0) return SCALES_OF_ALL;
+  const bool is_f16 = input == DataType::f16 && packed_scale_type(q) == DataType::f16;
   return is_f16 || accumulator_count(c) > most_summed_accumulators ? SCALES_OF_CODES
                                                                    : SCALES_OF_GROUPS;
 }

@@ -19,10 +19,10 @@ namespace vkgemm {
 namespace {
 
 void set_codes(Constants& constants, const Quantisation& q) {
-  constants.set(SPEC_CODES, constant_of(q.type));
-  constants.set(SPEC_CODE_GROUP_K, q.group_k);
-  constants.set(SPEC_SCALE_TYPE, row_of(packed_scale_type(q)).constant);
-  constants.set(SPEC_CODE_ZEROS, q.zeros);
+  constants.set(SPEC_CODES, form_of(q.type).codes);
+  constants.set(SPEC_CODE_GROUP_K, with_group(q).group_k);
+  constants.set(SPEC_SCALE_TYPE, vkgemm::scales_of(q));
+  constants.set(SPEC_CODE_ZEROS, zeros_of(q));
 }
 
 // An empty sum reads no codes.
@@ -40,22 +40,32 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
                 to_string(p.b.type), rounds ? ", scales multiply codes" : ", scales multiply sums");
 }
 
-// Scales of f32 take longer, and have tuned shapes of their own.
+// Elements that f32 makes take longer, and have tuned shapes of their own.
 constexpr std::string_view wide_scales = ":scales=f32";
+
+// The first type whose codes stand for the same numbers.
+CodeType first_alike(CodeType type) {
+  for (unsigned i = 0; is_enumerator(static_cast<CodeType>(i)); ++i) {
+    const auto first = static_cast<CodeType>(i);
+    if (form_of(first).codes == form_of(type).codes) return first;
+  }
+  return type;
+}
 
 std::string_view family(const ResolvedProblem& p) {
   if (!p.b.quantisation) return {};
   const Quantisation& q = *p.b.quantisation;
-  if (packed_scale_type(q) != DataType::f32) return to_string(q.type);
+  const CodeType type = first_alike(q.type);
+  if (packed_scale_type(q) != DataType::f32 && !scales_codes_alone(q)) return to_string(type);
   static const auto names = [] {
     std::map<CodeType, std::string> out;
     for (unsigned i = 0; is_enumerator(static_cast<CodeType>(i)); ++i) {
-      const auto type = static_cast<CodeType>(i);
-      out.emplace(type, concat(to_string(type), wide_scales));
+      const auto each = static_cast<CodeType>(i);
+      out.emplace(each, concat(to_string(each), wide_scales));
     }
     return out;
   }();
-  return names.at(q.type);
+  return names.at(type);
 }
 
 bool is_family(std::string_view name) {
@@ -84,9 +94,7 @@ Step pack_codes_step(const Problem& problem, const CodeSource& source, const Res
   set_codes(constants, as_packed(q));
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
   constants.set(SPEC_CODE_GROUP_N, q.group_n);
-  constants.set(SPEC_CODE_LAYOUT, q.layout == CodeLayout::ggml_blocks
-                                      ? std::uint32_t{CODES_GGML}
-                                      : std::uint32_t{CODES_SEPARATE});
+  constants.set(SPEC_CODE_SOURCE, source_of(q));
   constants.set(SPEC_A_COL_MAJOR, problem.b.layout == Layout::row_major);
   constants.set(SPEC_PACK_HALVES, copy.halves_apart);
   constants.set(SPEC_GATE_INTERLEAVED, problem.gated && problem.gated->b == GatedB::interleaved);

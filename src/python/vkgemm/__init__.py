@@ -10,11 +10,11 @@ from .device import Device
 from .epilogues import EpilogueFunction, epilogue
 from .float8 import from_e4m3, from_e5m2, to_e4m3, to_e5m2
 from .packed import PackedMatrix
-from .quantised import Codes, quantise
+from .quantised import CodeBlocks, Codes, quantise
 from .tuning import TuneProgress, TuneResult
 from .vulkan import devices
 
 __version__ = version()
-__all__ = ["ArgumentError", "Codes", "Device", "EpilogueFunction", "Error", "PackedMatrix",
+__all__ = ["ArgumentError", "CodeBlocks", "Codes", "Device", "EpilogueFunction", "Error", "PackedMatrix",
            "TuneProgress", "TuneResult", "devices", "epilogue", "from_bf16", "from_e4m3",
            "from_e5m2", "quantise", "to_bf16", "to_e4m3", "to_e5m2"]

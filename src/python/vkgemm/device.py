@@ -21,7 +21,7 @@ from .packed import PackedMatrix
 from .plans import PackPlan, Plan, Plans
 from .problem import part, real
 from .products import EXPLAINED, Products, is_tensor
-from .quantised import (Codes, quantisation, quantised, require_in_f16,
+from .quantised import (CodeBlocks, Codes, quantised, require_in_f16,
                         require_product_element)
 from .request import Request
 from .staging import Staging
@@ -330,11 +330,11 @@ class Device(Products):
         return self.pack_codes(codes, element=element, gated_b=gated_b)
 
     @suggests
-    def pack_codes(self, codes: Codes, *, element: str = "f16",
+    def pack_codes(self, codes: Codes | CodeBlocks, *, element: str = "f16",
                    gated_b: str | None = None) -> PackedMatrix:
         """Keep a quantised B on the device, in the order that it loads fastest.
 
-        codes: vkgemm.Codes, of numpy arrays.
+        codes: vkgemm.Codes or vkgemm.CodeBlocks, of numpy arrays.
         element: the type that B is multiplied as, "f16" or "bf16".  A must have it.  float32 is not
             possible.
         gated_b: for products with a gate, the place of B's columns, as in gated().
@@ -345,15 +345,17 @@ class Device(Products):
         >>> device.pack_codes(codes)
         <vkgemm.PackedMatrix (64, 2) f16, int4 codes>
         """
-        if not isinstance(codes, Codes):
-            raise ArgumentError(f"codes is {type(codes).__name__}: it must be vkgemm.Codes")
+        if not isinstance(codes, (Codes, CodeBlocks)):
+            raise ArgumentError(f"codes is {type(codes).__name__}: it must be vkgemm.Codes or "
+                                "vkgemm.CodeBlocks")
         require_product_element(element)
-        arrays = {name: np.ascontiguousarray(array) for name in ("codes", "scales", "zeros")
-                  if (array := getattr(codes, name)) is not None}
+        arrays = codes.arrays()
         with self._gpu.lock:
             self._require_open()
             self._gpu.settle()
-            plan = PackPlan(self._gpu, codes.shape, part(type=element), gated_b, quantisation(codes))
+            layout = "col_major" if isinstance(codes, CodeBlocks) else "row_major"
+            plan = PackPlan(self._gpu, codes.shape, part(type=element, layout=layout), gated_b,
+                            codes.quantisation())
             return self._staging.pack(plan, arrays, None)
 
     @suggests

@@ -7,7 +7,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .quantised import numbers_of
+# Bits of a code, of its mantissa, the exponent's bias, and the largest number.
+FLOATS = {"e4m3": (8, 3, 7, 448.0), "e5m2": (8, 2, 15, 57344.0), "mxfp4": (4, 1, 1, 6.0),
+          "nvfp4": (4, 1, 1, 6.0)}
+
+
+def numbers_of(kind: str, zeros: bool) -> NDArray[np.float32]:
+    """What each code stands for."""
+    if kind == "int8":
+        return np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32)
+    codes = np.arange(16)
+    if kind == "int4":
+        return (codes if zeros else np.where(codes < 8, codes, codes - 16)).astype(np.float32)
+    bits, mantissa, bias, largest = FLOATS[kind]
+    codes = np.arange(1 << bits)
+    magnitude = codes & ((1 << (bits - 1)) - 1)
+    exponent = magnitude >> mantissa
+    fraction = (magnitude & ((1 << mantissa) - 1)) + np.where(exponent > 0, 1 << mantissa, 0)
+    numbers = np.ldexp(fraction.astype(np.float64), np.maximum(exponent, 1) - bias - mantissa)
+    if kind == "e5m2":
+        numbers = np.where(magnitude == 0x7c, np.inf, np.where(magnitude > 0x7c, np.nan, numbers))
+    if kind == "e4m3":
+        numbers = np.where(magnitude == 0x7f, np.nan, numbers)
+    return np.where(codes >> (bits - 1) != 0, -numbers, numbers).astype(np.float32)
 
 
 def _rounded(kind: str, values: Any) -> NDArray[np.uint8]:
