@@ -11,7 +11,8 @@ The output has a command for each case, or a comment with the reason why vkgemm 
 
 ggml's src0, the weights, is B: its m is N. ggml's src1, the activations, is A: its n is M. D is f32.
 
-  type_a, type_b    vkgemm multiplies in bf16 if the weights are bf16. It multiplies f32 by f32 in f32, and all
+  type_a, type_b    Types with a codebook (iq1_s to iq3_s) are int8 codes, to which a host converts them
+                    exactly. vkgemm multiplies in bf16 if the weights are bf16. It multiplies f32 by f32 in f32, and all
                     others in f16.
   per, k_v,         Permuted, padded and interleaved operands have leading dimensions and strides.
   src_overlap
@@ -35,9 +36,13 @@ import subprocess
 import sys
 
 FLOATS = ("f32", "f16", "bf16")
-FORMATS = {"q4_0": "int4:ggml", "q8_0": "int8:ggml", "mxfp4": "mxfp4:ggml"} | {
+FORMATS = {"q4_0": "int4:ggml", "q8_0": "int8:ggml", "mxfp4": "mxfp4:ggml", "nvfp4": "nvfp4:ggml"} | {
     name: name for name in ("q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k",
-                            "iq4_nl", "iq4_xs", "nvfp4")}
+                            "iq4_nl", "iq4_xs", "q1_0", "q2_0", "tq2_0")}
+# Types with a codebook, which the host converts exactly: codes of 8 bits with scales of f32.
+CONVERTED = {name: f"int8:group={group}:scales=f32" for name, group in (
+    ("iq2_xxs", 32), ("iq2_xs", 16), ("iq2_s", 16), ("iq3_xxs", 32), ("iq3_s", 32), ("iq1_s", 32),
+    ("iq1_m", 16))}
 
 CASE = re.compile(r"(MUL_MAT(?:_ID)?)\((type_a=[^)]*)\)")
 FIELD = re.compile(r"(\w+)=(\[[^]]*\]|[^,]*)")
@@ -66,8 +71,9 @@ def type_options(case):
     if activations not in ("f32", "f16"):
         raise Unsupported(f"activations in {activations}")
     options = ["--dtype", activations, "--dtype-d", "f32", "--layout-b", "col_major"]
-    if weights in FORMATS:
-        options += ["--quantised-b", FORMATS[weights]]
+    codes = FORMATS.get(weights) or CONVERTED.get(weights)
+    if codes:
+        options += ["--quantised-b", codes]
         weights = "f16"
     if weights not in FLOATS:
         raise Unsupported(f"weights in {weights}")

@@ -212,6 +212,22 @@ std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
   return kinds;
 }
 
+namespace {
+
+// Products that a configuration need not compute: results that are stored in other ways, of the
+// first one, and groups of codes that end within a fragment's depth.
+std::vector<Trial> others(const KernelKind& kind, const Config& config, const DeviceCaps& caps,
+                          bool is_first) {
+  if (operands_of(kind) == KindOperands::any && is_first) return stores(kind, config, caps);
+  if (operands_of(kind) != KindOperands::codes) return {};
+  Problem problem = product(config, kind.input, Layout::row_major, Layout::row_major, true);
+  problem.b = {.type = kind.input, .packing = Packing::packed_fragments};
+  problem.quantised_b = {.type = CodeType::int4, .group_k = 16, .zeros = true};
+  return {{config, problem}};
+}
+
+}  // namespace
+
 Result<std::vector<Trial>> self_test_trials(const KernelKind& kind, const DeviceCaps& caps) {
   const LoopDescriptor& loop = descriptor(kind.loop);
   if (loop.trials == nullptr) {
@@ -236,11 +252,9 @@ Result<std::vector<Trial>> self_test_trials(const KernelKind& kind, const Device
       if (first_reason.empty()) first_reason = concat(to_string(config), ": ", *reason);
       continue;
     }
-    if (trials.empty() && operands_of(kind) == KindOperands::any) {
-      for (const Trial& trial : stores(kind, config, caps)) {
-        const auto why = why_not_tried(trial, tables, trusted);
-        if (why && !*why) own.push_back(trial);
-      }
+    for (const Trial& trial : others(kind, config, caps, trials.empty())) {
+      const auto why = why_not_tried(trial, tables, trusted);
+      if (why && !*why) own.push_back(trial);
     }
     std::ranges::move(own, std::back_inserter(trials));
   }

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/arithmetic.hpp"
+#include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "oracle/groups.hpp"
 #include "oracle/quantised.hpp"
@@ -48,45 +51,65 @@ void merge_batches(Problem& source, const Problem& problem) {
   source.b.batch_stride.reset();
 }
 
+// What one thread found.
+struct Quantised {
+  QuantisationErrors errors;
+  std::string refused;  // the first element that has no code, and why
+};
+
 // B as codes. `source`: how the elements would lie if they were packed by themselves.
 oracle::CodeMatrix quantise(const Problem& problem, const Problem& source,
                             std::span<std::byte> elements, QuantisationError& error) {
   const std::uint64_t columns = columns_of_b(problem);
   const OperandShape shape = row_of(OperandId::b).shape(problem);
   oracle::CodeMatrix codes(source);
+  // Threads take rows of all matrices.
+  const std::uint64_t rows = codes.matrices() * problem.k;
+  const std::uint64_t threads = std::clamp<std::uint64_t>(
+      rows * columns / 65536, 1, std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<Quantised> parts(threads);
   const auto each = [&](const auto& function) {
-    for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
-      for (std::uint64_t k = 0; k < problem.k; ++k) {
-        for (std::uint64_t n = 0; n < columns; ++n) function(matrix, k, n);
+    on_threads(threads, [&](std::uint64_t t) {
+      for (std::uint64_t row = rows * t / threads; row < rows * (t + 1) / threads; ++row) {
+        for (std::uint64_t n = 0; n < columns; ++n) {
+          function(parts[t], row / problem.k, row % problem.k, n);
+          if (!parts[t].refused.empty()) return;
+        }
       }
+    });
+    for (const Quantised& part : parts) {
+      if (!part.refused.empty()) throw Failure(usage_error, part.refused);
     }
   };
   const auto element = [&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
     const std::uint64_t i = oracle::matrix_of(shape, matrix);
     return load_element(elements.data(), shape.matrix.type, shape.index(i, k, n));
   };
-  const auto refuse = [](std::uint64_t matrix, std::uint64_t k, std::uint64_t n, double value,
-                         std::string_view why) {
-    throw Failure(usage_error, concat("b[", matrix, ", ", k, ", ", n, "] is ", value, why));
+  const auto refuse = [](Quantised& part, std::uint64_t matrix, std::uint64_t k, std::uint64_t n,
+                         double value, std::string_view why) {
+    part.refused = concat("b[", matrix, ", ", k, ", ", n, "] is ", value, why);
   };
   // Found first, since it spoils what shares its scale.
-  each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+  each([&](Quantised& part, std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
     const double value = element(matrix, k, n);
-    if (!std::isfinite(value)) refuse(matrix, k, n, value, ": what is quantised must be finite");
+    if (std::isfinite(value)) return;
+    refuse(part, matrix, k, n, value, ": what is quantised must be finite");
   });
   codes.quantise(element);
-  QuantisationErrors errors;
-  each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+  each([&](Quantised& part, std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
     const double before = element(matrix, k, n);
     store_element(elements.data(), shape.matrix.type,
                   shape.index(oracle::matrix_of(shape, matrix), k, n),
                   static_cast<double>(codes.element(matrix, k, n)));
     const double difference = std::fabs(element(matrix, k, n) - before);
     if (!std::isfinite(difference)) {
-      refuse(matrix, k, n, before, ": the scale of its group, or what it gives, is too large");
+      refuse(part, matrix, k, n, before,
+             ": the scale of its group, or what it gives, is too large");
     }
-    errors.add(before, difference);
+    part.errors.add(before, difference);
   });
+  QuantisationErrors errors;
+  for (const Quantised& part : parts) errors.add(part.errors);
   error = errors.all();
   return codes;
 }

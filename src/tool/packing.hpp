@@ -72,6 +72,11 @@ class QuantisationErrors {
     squares_ += element * element;
     errors_ += difference * difference;
   }
+  void add(const QuantisationErrors& others) {
+    largest_ = std::max(largest_, others.largest_);
+    squares_ += others.squares_;
+    errors_ += others.errors_;
+  }
   QuantisationError all() const {
     return {largest_, squares_ > 0.0 ? std::sqrt(errors_ / squares_) : 0.0};
   }

@@ -412,13 +412,21 @@ class QuantisedDirect : public Direct {
 
 TEST_F(QuantisedDirect, EveryKindOfCodes) {
   for (const Case& c : configs_) {
+    std::size_t taken = 0;
     for (const Quantisation& q : all_kinds) {
       const Problem problem =
           with_codes(gemm({c.config.pack_a ? 35u : 64u, 70, 256}, c.input), q, Layout::row_major);
+      // With code_run 1, groups of 16 need another order than the tables'.
+      if (!takes(taking(c.config, q, c.input), problem, q, runner())) {
+        EXPECT_EQ(with_group(q).group_k, 16u) << to_string(q);
+        continue;
+      }
+      ++taken;
       EXPECT_TRUE(passes_gates(taking(c.config, q, c.input), problem, {.quantisation = q}))
           << to_string(q);
       if (on_cpu() && c.config != configs_.front().config) break;
     }
+    EXPECT_GT(taken, 0u);
   }
 }
 
@@ -504,6 +512,8 @@ TEST_F(QuantisedDirect, SameBitsAsElements) {
       const Problem problem = with_codes(gemm({19, 37, 192}, c.input), q, Layout::row_major);
       Config config = taking(c.config, q, c.input);
       if (!rounds_elements(config, q, c.input)) continue;
+      // With code_run 1, groups of 16 need another order than the tables'.
+      if (!takes(config, problem, q, runner())) continue;
       if (is_left_out(config, planned(problem, {.quantisation = q}, config))) continue;
       Trial codes(problem, Fill::random, {.quantisation = q});
       ASSERT_TRUE(codes.run(config));

@@ -6,9 +6,20 @@
 // be of one column. The self-test finds out whether they are.
 #extension GL_KHR_shader_subgroup_shuffle : require
 
-// Groups of K in a unit.
+// With INTERLEAVE_K, groups may end within what changes places (fragment_words.glsl). Each invocation then has all
+// its elements of two groups in one of them. The self-test finds out whether it does, with code_run 4.
+const uint INTERLEAVED_DEPTH = INTERLEAVED_BYTES / IN_BYTES;
+const uint GROUP_DEPTH = CODE_GROUP_K == 0 ? INTERLEAVED_DEPTH : CODE_GROUP_K;
+const uint CUT_DEPTH = INTERLEAVE_K == 0 ? INTERLEAVED_DEPTH : GROUP_DEPTH;
+const bool GROUPS_BY_LANE = CUT_DEPTH < INTERLEAVED_DEPTH;
+// The depth in which an invocation's elements of a column share an entry.
+const uint ENTRY_DEPTH = GROUPS_BY_LANE ? 2 * CODE_GROUP_K : CODE_GROUP_K;
+
+// Entries of a column in a unit.
 const uint UNIT_SCALES =
-    CODE_GROUP_K == 0 ? 1 : UNIT_DEPTH > CODE_GROUP_K ? UNIT_DEPTH / CODE_DIVISOR(CODE_GROUP_K) : 1;
+    CODE_GROUP_K == 0 ? 1 : UNIT_DEPTH > ENTRY_DEPTH ? UNIT_DEPTH / CODE_DIVISOR(ENTRY_DEPTH) : 1;
+const uint UNIT_PAIRS = GROUPS_BY_LANE ? 0 : 1 - UNIT_SCALES % 2;
+const uint ENTRIES_IN_PAIRS = TWO_LEVELS ? UNIT_PAIRS : 0;  // 1: a word is loaded for two
 const uint SCALES = UNIT_SLOTS * UNIT_SCALES;
 
 const bool SUMS_APART = SCALES_OF == SCALES_OF_GROUPS;
@@ -36,6 +47,7 @@ uint unit_levels[UNIT_SLOTS][MOST_ENTRIES];  // the words of blocks, of scales i
 
 // Columns, in a fragment, of an invocation's elements of B and of its accumulators.
 uint own_columns[OWN_COLUMNS], sum_columns[SUM_VALUES];
+uint own_group;  // of two, with GROUPS_BY_LANE
 
 // Columns from a CodePlace to an entry's, the same for all units.
 uint entry_columns[MOST_ENTRIES];
@@ -66,12 +78,12 @@ void load_entries(const uint slot, const uint g, const uint64_t row) {
         if (SCALE_BYTES == 4) {
             unit_scales[s][i] = Words(entry).x[0];
             if (CODE_ZEROS != ZEROS_NONE) unit_zeros[s][i] = Words(entry).x[1];
-        } else if (TWO_LEVELS && UNIT_SCALES % 2 == 0) {
+        } else if (ENTRIES_IN_PAIRS != 0) {
             if (g % 2 == 0) {
                 unit_scales[s][i] = Words(entry).x[0];
                 unit_scales[s + 1][i] = unit_scales[s][i] >> 16;
             }
-        } else if (!TWO_LEVELS && CODE_ZEROS != ZEROS_NONE) {
+        } else if (ENTRY_BYTES == 4) {
             unit_scales[s][i] = Words(entry).x[0];  // both
         } else {
             unit_scales[s][i] = uint(Halves(entry).x[0]);
@@ -81,10 +93,11 @@ void load_entries(const uint slot, const uint g, const uint64_t row) {
 
 // The entries of the unit at k. Where all of K is one group, they are loaded once, to all slots.
 void load_scales(const uint slot, const CodePlace at, const uint k) {
-    const uint group = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
+    const uint first = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(ENTRY_DEPTH);
     const uint64_t block = code_block(at.b, k);
     [[unroll]] for (uint g = 0; g < UNIT_SCALES; ++g)
-        load_entries(slot, g, block + entry_offset(group + g, size_ldb(), at.col));
+        load_entries(slot, g, block + entry_offset(GROUPS_BY_LANE ? 2 * (first + g) + own_group : first + g,
+                                                   size_ldb(), at.col));
     if (TWO_LEVELS)
         [[unroll]] for (uint i = 0; i < ENTRIES; ++i)
             unit_levels[slot][i] = Words((i < LEFT_ENTRIES ? block : block + p.b_right) +
@@ -150,7 +163,7 @@ struct SumScales {
     uint bits[MOST_ENTRIES];  // of f32
 };
 void take_scales(inout SumScales scales, const uint slot, const uint step) {
-    const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(CODE_GROUP_K);
+    const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(ENTRY_DEPTH);
     [[unroll]] for (uint i = 0; i < ENTRIES; ++i) {
         const uint bits = unit_scales[slot * UNIT_SCALES + g][i];
         scales.bits[i] = floatBitsToUint(scale_value(bits));

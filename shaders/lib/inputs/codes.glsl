@@ -24,9 +24,11 @@ struct Scale {
 
 // Scales of two levels: the word of a block, and an entry.
 vec2 levels_of(const uint block, const uint entry) {
-    const float scale = float(bitfieldExtract(int(entry), 0, 8));
+    // The bits of 2^23 and an integer are their sum: that is quicker than to convert it.
+    const float scale = uintBitsToFloat(0x4b000000u | ((entry ^ 0x80u) & 0xffu)) - 8388736.0;
     if (CODE_ZEROS != ZEROS_MINIMA) return vec2(uintBitsToFloat(block) * scale, 0.0);
-    return unpackHalf2x16(block) * vec2(scale, bitfieldExtract(entry, 8, 8));
+    const float minimum = uintBitsToFloat(0x4b000000u | ((entry >> 8) & 0xffu)) - 8388608.0;
+    return unpackHalf2x16(block) * vec2(scale, minimum);
 }
 
 Scale load_scale(uint64_t b, uint k, uint n) {

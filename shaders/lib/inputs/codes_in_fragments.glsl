@@ -39,7 +39,7 @@ uint halves_of_1024;
 // By all invocations.
 void find_columns() {
     for (uint i = gl_LocalInvocationIndex; i < FRAGMENT_K * FRAGMENT_N / 8; i += LOCAL_SIZE) {
-        const uint first = i * 8 % FRAGMENT_N;
+        const uint first = i * 8 % FRAGMENT_N + (GROUPS_BY_LANE ? i * 8 / FRAGMENT_N * FRAGMENT_N : 0);
         [[unroll]] for (uint w = 0; w < 4; ++w)
             sh[i][w] = number_bits(first + 2 * w) | number_bits(first + 2 * w + 1) << 16;
     }
@@ -50,6 +50,11 @@ void find_columns() {
         own_columns[c] = uint(float(columns[c * CODE_RUN]));
     halves_of_1024 = 0x64006400u | (own_columns[0] & 0xffff0000u);
     barrier();
+    // A word of the fragment holds elements of the first group, or of the second.
+    if (GROUPS_BY_LANE) {
+        own_group = own_columns[0] / FRAGMENT_N / WORD_ELEMENTS % 4 / 2;
+        [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c) own_columns[c] %= FRAGMENT_N;
+    }
     if (LOADS_OWN) return;
     for (uint i = gl_LocalInvocationIndex; i < FRAGMENT_M * FRAGMENT_N / 4; i += LOCAL_SIZE)
         sh[i] = floatBitsToUint(vec4(i * 4 % FRAGMENT_N) + vec4(0.0, 1.0, 2.0, 3.0));
@@ -96,8 +101,12 @@ void load_first_scales(const CodePlace at, const uint col, const uint k) {
             load_scales(unit, at, k + unit * UNIT_DEPTH);
 }
 
-// True if an f16 takes one product of two f16 to an element.
+// True if an element is one product of two f16.
+#ifdef COMPUTES_IN_F16
 const bool SCALES_ARE_F16 = SCALE_TYPE == TYPE_F16 && CODE_ZEROS <= ZEROS_INTEGERS;
+#else
+const bool SCALES_ARE_F16 = false;
+#endif
 
 // Two values, in f32, by what own_factor() has for the column of each.
 vec2 scaled_pair(const vec2 value, const vec2 low, const vec2 high) {
@@ -128,7 +137,7 @@ WORD dequantised_pair(const uint word, const uint pair, const uvec2 scale, const
 
 // Writes B of a step of a unit; A keeps its values.
 void take_codes(inout Fragments f, const uint slot, const uint step) {
-    const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(CODE_GROUP_K);
+    const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(ENTRY_DEPTH);
     const uint s = slot * UNIT_SCALES + g;
     [[unroll]] for (uint j = 0; j < COLS; ++j) {
         vec2 factors[OWN_COLUMNS];

@@ -102,6 +102,14 @@ bool fits_interleaved_rows(std::uint32_t m, std::uint32_t k, DataType input,
   return m == 16 && k * size_in_bytes(input) == 32 && subgroup_size == 32;
 }
 
+// True if groups of codes don't end within what changes places, or in the middle of it.
+bool fits_interleaved_groups(const KhrDirectLoop& l, const Quantisation& codes, DataType input) {
+  const std::uint32_t group = with_group(codes).group_k, depth = interleaved_depth(input);
+  if (!l.interleave_k || group == 0 || group >= depth) return true;
+  return 2 * group == depth && l.code_run == 4 && l.fragment_n <= 16 &&
+         fits_interleaved_rows(l.fragment_m, l.fragment_k, input, l.subgroup_size);
+}
+
 // A that isn't packed is loaded as it lies. The caller may call it B.
 bool check_rows_of_a(const Case& s) {
   const Config& c = s.config;
@@ -205,6 +213,11 @@ bool check(const Case& s) {
     if (const std::uint32_t group = with_group(*codes).group_k; group % fragment.k != 0) {
       return s.refuse("fragment is ", fragment.k, " deep: ", group, " codes share a scale");
     }
+    if (!fits_interleaved_groups(l, *codes, input)) {
+      return s.refuse("interleave_k is 1: ", with_group(*codes).group_k,
+                      " codes share a scale, which only code_run 4 and fragments of 16 rows of 32 "
+                      "bytes for subgroups of 32 allow");
+    }
     if (!fits_code_units(fragment.k, codes->type) || c.tile_k % depth != 0) {
       return s.refuse("tile_k is ", c.tile_k, ": codes of ", bits_of(codes->type),
                       " bits are loaded ", depth, " deep at once, which must divide it and ",
@@ -244,6 +257,9 @@ void specialize(Constants& constants, const Config& c) {
 std::uint32_t scales_of(const Config& c, const Quantisation& q, DataType input) {
   if (scales_codes_alone(q)) return SCALES_OF_CODES;
   if (with_group(q).group_k == 0) return SCALES_OF_ALL;
+  if (direct(c).interleave_k && with_group(q).group_k < interleaved_depth(input)) {
+    return SCALES_OF_CODES;
+  }
   const bool is_f16 = input == DataType::f16 && packed_scale_type(q) == DataType::f16;
   return is_f16 || accumulator_count(c) > most_summed_accumulators ? SCALES_OF_CODES
                                                                    : SCALES_OF_GROUPS;
@@ -272,6 +288,7 @@ void fit_packed(Config& config, const ResolvedProblem& problem, const DeviceCaps
     return;
   }
   lengthen_code_run(config, problem, caps);
+  l.interleave_k = l.interleave_k && fits_interleaved_groups(l, *codes, problem.input_type());
   // Loads of codes are deeper than those of elements.
   const std::uint32_t whole = std::max(code_depth(direct(config).fragment_k, codes->type), 1u);
   config.tile_k = narrow(rounded_up(config.tile_k, whole));
