@@ -126,7 +126,7 @@ enum class CodeLayout : std::uint8_t {
 // rounded to Matrix::type, to nearest even. Some configurations multiply sums of A * (code - zero)
 // by the scale instead, and explain() says so. Then elements are not rounded, but these sums must
 // be finite in f32. A group of group_k × group_n codes shares a scale and a zero point. An infinite
-// scale makes Inf or NaN of its columns.
+// scale or element makes Inf or NaN of its columns.
 //
 // Only B can be quantised. Its type and A's are f16 or bf16, and it must be packed
 // (Context::plan_pack()). Products read type, group_k, scale_type, zeros and float_zeros; packing
@@ -145,9 +145,13 @@ enum class CodeLayout : std::uint8_t {
 //                include/QUANTISED.md lists the bytes.
 //   gptq, awq    B is row-major, and columns are multiples of 8. Scales are those of separate. ld
 //   and
-//                batch_stride count codes; batch_stride is a multiple of 8, of AWQ also ld.
-//                GPTQ: a row of words is 8 rows of B, the first code lowest; K is a multiple of 8.
-//                AWQ: a row of words is a row of B. Without zeros, a code stands for code - 8.
+//                batch_stride count codes. batch_stride must be a multiple of 8. For AWQ, ld must
+//                be, too. GPTQ: a row of words is 8 rows of B, the first code lowest; K is a
+//                multiple of 8. AWQ: a row of words is a row of B. Without zeros, a code stands for
+//                code - 8.
+//
+// Packing reads arrays in words of 4 bytes: the words that hold an array's first and last byte must
+// be inside the buffer. On a device that flushes subnormals of f16, such scales and minima are 0.
 struct Quantisation {
   CodeType type = CodeType::int8;
   // 16, 32, 64, 128, 192, 256, or 0: all of K. Types with groups of their own, and ggml_blocks: the
@@ -158,9 +162,9 @@ struct Quantisation {
   // device that flushes subnormals, byte 0 is a scale of 0. If scales multiply sums, codes are
   // multiplied by 2^-14 and sums by 2^14: then such a device returns 0 for results below 2^-112.
   DataType scale_type = DataType::f16;
-  bool zeros = false;        // int4: there are zero points, bytes 0 … 15
-  bool float_zeros = false;  // zero points are finite numbers of scale_type instead
+  bool zeros = false;  // int4: there are zero points, bytes 0 … 16
   CodeLayout layout = CodeLayout::separate;
+  bool float_zeros = false;  // with zeros: zero points are finite numbers of scale_type
 
   bool operator==(const Quantisation&) const = default;
 };

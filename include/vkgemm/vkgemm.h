@@ -653,7 +653,7 @@ typedef struct VkgemmQuantisation {
   VkgemmDataType scale_type;  // default f16; types with groups of their own ignore it
   VkBool32 zeros;             // int4: there are zero points; default false
   VkgemmCodeLayout layout;    // default separate; read by vkgemm_plan_pack()
-  VkBool32 float_zeros;       // zero points are of scale_type, not bytes 0 … 15; default false
+  VkBool32 float_zeros;  // with zeros: they are of scale_type, not bytes 0 … 16; default false
 } VkgemmQuantisation;
 
 // The problem to compute. A null pointer is a part at its defaults or, if its comment says so, no

@@ -2,15 +2,16 @@
 // CODE_DEPTH of K deep and as wide as the matrix, its leading dimension, a multiple of 64:
 //
 //   scales   For each group of K in the block a row of entries, one a column: the scale (of mxfp4
-//            as bf16; NaN where a code is one of e4m3). Behind it stands the zero point, if there is
-//            one (ZEROS_*), in as many bits
+//            as bf16; NaN where a code is one of e4m3). The zero point, if there
+//            is one (ZEROS_*), follows in as many bits
 //   codes    For each 8 of K a row of their codes, column by column: of 4 bits a word, the first
 //            code lowest; of 8 bits two words. Or in fragment order (code_fragments.glsl), in as many
 //            bytes
 //
-// Scales in two levels begin with a row of words, one a column: an f32, which multiplies all scales of
-// the block, or with minima (ZEROS_MINIMA) two f16, of which the second multiplies them. An entry is then 2 bytes, a signed scale and a minimum from 0 to 255, and a
-// column's entries of two groups that follow each other share a word.
+// Scales in two levels begin with a row of words, one a column. A word is an f32, which multiplies all
+// scales of the block. With minima (ZEROS_MINIMA) it is two f16, and the second multiplies the minima.
+// An entry then has 2 bytes, a signed scale and a minimum from 0 to 255. A column's entries of two
+// groups that follow each other share a word.
 //
 // Codes are unsigned: those of integers begin at the lowest value.
 #ifndef VKGEMM_QUANTISED_H
@@ -59,7 +60,7 @@
 // The code of 0, where there are no zero points.
 #define CODE_ZERO(codes) ((codes) == CODES_INT8 ? 128 : (codes) == CODES_INT4 ? 8 : 0)
 
-// Nobody divides by 0, not even for what is not taken.
+// Avoids a division by 0 in branches that are not taken.
 #define CODE_DIVISOR(group) ((group) == 0 ? 1 : (group))
 
 // SCALE_TYPE of scales in two levels, in place of a TYPE_*, and the codes of a block that has them.

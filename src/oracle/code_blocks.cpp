@@ -317,6 +317,11 @@ BlockFormat::Level BlockFormat::wanted(std::span<const double> numbers) const {
     const double last = has_levels(source) ? high : *std::ranges::max_element(numbers);
     return {(last - first) / range().largest, has_levels(source) ? -first : first};
   }
+  if (source == SOURCE_Q1_0) {
+    double sum = 0.0;
+    for (const double number : numbers) sum += std::fabs(number);
+    return {sum / static_cast<double>(numbers.size())};
+  }
   if (is_iq4(source)) return {std::max(high / 113.0, -low / 127.0)};
   if (is_fp4(source)) return {std::max(high, -low) / 6.0};
   return {std::max(high, -low) / range().largest};

@@ -38,7 +38,7 @@ struct BlockFormat {
 
   // The plain quantisation: the largest magnitude of a group becomes that of its codes. Groups with
   // a minimum span from the smallest number or 0 to the largest. Scales and minima of groups are
-  // rounded to their bits, their largest to all of them.
+  // rounded to their bits, their largest to all of them. The scale of q1_0 is the mean magnitude.
   void quantise(std::span<const double> numbers, std::byte* block) const;
 
  private:

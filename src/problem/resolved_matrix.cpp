@@ -41,6 +41,11 @@ MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
 
 }  // namespace
 
+std::uint64_t padded_depth(const std::optional<Quantisation>& q, std::uint64_t k) noexcept {
+  const std::uint64_t block = q ? code_depth(*q) : 0, depth = rounded_up(k, packed_depth);
+  return block == 0 ? depth : rounded_up(depth, block);
+}
+
 std::uint64_t ResolvedMatrix::half_elements() const noexcept {
   if (!quantisation) return ld * (lines() + (line_scales() ? 1 : 0));
   return packed_bytes(*quantisation, ld, lines()) / size_in_bytes(type);

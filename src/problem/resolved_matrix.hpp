@@ -30,6 +30,10 @@ struct FragmentOrder {
 inline constexpr std::uint64_t packed_width = 64;
 inline constexpr std::uint64_t packed_depth = 128;
 
+// K with the padding of a packed operand: of whole blocks, if it holds codes.
+std::uint64_t padded_depth(const std::optional<Quantisation>& quantisation,
+                           std::uint64_t k) noexcept;
+
 // How an operand comes to the product.
 enum class Form : std::uint8_t {
   plain,

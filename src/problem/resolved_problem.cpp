@@ -95,9 +95,7 @@ Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& mat
                      .halves_apart = halves == 2};
   set_input(out, input);
   if (quantisation && !is_a) out.quantisation = as_packed(*quantisation);
-  const std::uint64_t block = out.quantisation ? code_depth(*out.quantisation) : 0;
-  const std::uint64_t depth =
-      rounded_up(rounded_up(k, packed_depth), std::max(block, std::uint64_t{1}));
+  const std::uint64_t depth = padded_depth(out.quantisation, k);
   (is_a ? out.rows : out.cols) = out.ld;
   (is_a ? out.cols : out.rows) = depth;
   const auto too_large = [&] {

@@ -67,10 +67,10 @@ Element element_of(files::GgmlType type, DataType codes_as) {
 
 // The elements that blocks stand for, rounded.
 std::vector<std::byte> elements_of(const GgufMatrix& matrix) {
-  Problem problem{.n = matrix.cols, .k = matrix.rows, .batch = matrix.batch};
-  problem.m = 1;
+  Problem problem{.m = 1, .n = matrix.cols, .k = matrix.rows, .batch = matrix.batch};
   problem.b = {.type = matrix.type, .layout = Layout::col_major};
   problem.quantised_b = matrix.quantisation;
+  unwrap(code_source(problem, matrix.batch));
   oracle::CodeMatrix codes(problem);
   codes.codes = matrix.blocks;
   const std::vector<float> numbers = codes.elements(problem);
@@ -86,13 +86,13 @@ std::vector<std::byte> elements_of(const GgufMatrix& matrix) {
 GgufMatrix load_gguf_tensor(const files::GgufName& name, DataType codes_as) {
   files::GgufFile file = unwrap(files::GgufFile::open(path_of(name.path)));
   const files::GgufTensor& tensor = *unwrap(file.find(name.tensor));
-  std::vector<std::byte> bytes = unwrap(file.read(tensor));
   std::vector<std::uint64_t> ne = tensor.ne;
   while (ne.size() > 2 && ne.back() == 1) ne.pop_back();
   GgufMatrix out{.text = concat(name.path, ":", name.tensor)};
   if (ne.size() != 2 && ne.size() != 3) {
-    usage(concat(out.text, " has ", ne.size(), " dimensions: a matrix has 2, a batch of them 3"));
+    usage(concat(out.text, ": dimensions are ", ne.size(), ", a matrix has 2, a batch of them 3"));
   }
+  std::vector<std::byte> bytes = unwrap(file.read(tensor));
   const Element element = element_of(tensor.type, codes_as);
   out.type = element.type;
   out.quantisation = element.codes;

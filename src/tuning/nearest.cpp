@@ -76,7 +76,7 @@ ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem
     return matrix.is_packed() ? rounded_up(size, unit) : size;
   };
   resize(p.a, padded(p.a, p.m, packed_width), padded(p.a, p.k, packed_depth));
-  resize(p.b, padded(p.b, p.k, packed_depth),
+  resize(p.b, p.b.is_packed() ? padded_depth(p.b.quantisation, p.k) : p.k,
          padded(p.b, p.b.halves_apart ? p.n : p.b_columns(), packed_width));
   for (ResolvedMatrix* matrix : {&p.c, &p.d}) resize(*matrix, p.m, p.n);
   resize(p.aux, p.m, p.product_n());

@@ -454,7 +454,7 @@ TEST_F(QuantisedDirect, EveryDepth) {
   }
 }
 
-// With scales of codes, of sums, and in two levels.
+// With scales of codes, of sums, and in two levels, from words, and with groups of 16.
 class QuantisedFamilies : public QuantisedDirect,
                           public testing::WithParamInterface<std::size_t> {};
 
@@ -503,7 +503,7 @@ TEST_P(QuantisedFamilies, Pass) {
   EXPECT_GT(gates, 0u);
   EXPECT_GT(reductions, 0u);
 }
-INSTANTIATE_TEST_SUITE_P(Kinds, QuantisedFamilies, testing::Values(4u, 5u, 27u));
+INSTANTIATE_TEST_SUITE_P(Kinds, QuantisedFamilies, testing::Values(4u, 5u, 21u, 27u, 29u));
 
 TEST_F(QuantisedDirect, SameBitsAsElements) {
   for (const Case& c : configs_) {

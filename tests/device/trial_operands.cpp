@@ -101,7 +101,9 @@ void fill_blocks(oracle::CodeMatrix& codes, const Problem& problem, Fill fill, s
   for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
     for (std::uint64_t n = 0; n < codes.columns(); ++n) {
       for (std::uint64_t k = 0; k < problem.k; k += codes.format().codes()) {
-        const double scale = exact ? 2.0 : (0.25 + std::ldexp(random(), -32)) / 1024.0;
+        // Subnormals of f16, too.
+        const double factor = k % 512 == 0 ? 0x1p-10 : 0x1p-15;
+        const double scale = exact ? 2.0 : (0.25 + std::ldexp(random(), -32)) * factor;
         const double minimum = exact ? 1.0 : std::ldexp(random(), -34);
         codes.format().fill(codes.block(matrix, k, n), random, scale, minimum);
       }
@@ -130,8 +132,12 @@ void fill_codes(oracle::CodeMatrix& codes, const Problem& problem, const Quantis
   };
   each_code(codes, problem.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
     const double scale = of_group(1, b, i, j);
+    // Where codes are random, every zero point.
     const double fraction = q.float_zeros && random ? 0.375 : 0.0;
-    const double zero = q.zeros ? std::floor(3.0 + 10.0 * of_group(2, b, i, j)) + fraction : 0.0;
+    const double least = q.layout == CodeLayout::gptq ? 1.0 : 0.0;
+    const double any =
+        random ? least + 16.0 * of_group(2, b, i, j) : 3.0 + 10.0 * of_group(2, b, i, j);
+    const double zero = q.zeros ? std::floor(any) + fraction : 0.0;
     if (q.zeros) codes.set_zero(b, i, j, zero);
     if (random) {
       const auto code = static_cast<std::uint32_t>(number(3, b, i, j) * static_cast<double>(count));

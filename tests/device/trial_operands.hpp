@@ -29,10 +29,10 @@ void each_element(const OperandShape& shape, const Function& function) {
 void fill_operand(OperandId id, const Problem& problem, Fill fill, std::uint64_t seed,
                   HostBuffer& buffer);
 
-// B before it is packed: codes with padding behind each line and matrix.
 // What ld, batch_stride and K of codes are multiples of, at most.
 std::uint64_t code_unit(const Quantisation& quantisation);
 
+// B before it is packed: codes with padding behind each line and matrix.
 Problem code_problem(const Problem& problem, const Quantisation& quantisation);
 
 void fill_codes(oracle::CodeMatrix& codes, const Problem& problem, const Quantisation& q, Fill fill,

@@ -127,8 +127,8 @@ TEST(CAbi, FieldsComeBack) {
                            .group_n = 0,
                            .scale_type = DataType::bf16,
                            .zeros = true,
-                           .float_zeros = true,
-                           .layout = CodeLayout::ggml_blocks};
+                           .layout = CodeLayout::ggml_blocks,
+                           .float_zeros = true};
   expect_round_trip<VkgemmQuantisation>(codes);
   expect_round_trip<VkgemmQuantisation>({});
   const Grouping grouping{

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/paths.hpp"
+#include "tool/matrices.hpp"
+#include "tool/tool.hpp"
 
 namespace vkgemm::files {
 namespace {
@@ -246,6 +248,35 @@ TEST_F(Gguf, BlocksOfEveryType) {
   for (const unsigned number : {4U, 5U, 9U, 15U, 16U, 29U, 31U, 38U, 43U, 4000000000U}) {
     EXPECT_EQ(find_ggml_type(static_cast<GgmlType>(number)), nullptr) << number;
   }
+}
+
+// The tool's matrices: K is the first dimension, codes become f16.
+TEST_F(Gguf, TensorsAreMatrices) {
+  GgufParts parts;
+  parts.filled("q4_k", {512, 3}, 12, gguf_data(3 * 2 * 144));
+  parts.filled("batch", {2, 3, 4}, 0, gguf_data(2 * 3 * 4 * 4));
+  parts.filled("vector", {8}, 0, gguf_data(32));
+  write(parts.bytes());
+  const auto load = [&](const char* name) {
+    return tool::load_matrix(utf8(path_) + ":" + name, false);
+  };
+  const tool::LoadedMatrix codes = load("q4_k");
+  EXPECT_EQ(codes.rows, 512u);
+  EXPECT_EQ(codes.cols, 3u);
+  EXPECT_EQ(codes.type, DataType::f16);
+  EXPECT_EQ(codes.layout, Layout::col_major);
+  ASSERT_TRUE(codes.quantisation);
+  EXPECT_EQ(to_string(*codes.quantisation), "q4_k");
+  EXPECT_EQ(codes.blocks.size(), 3u * 2 * 144);
+  EXPECT_EQ(codes.data.size(), 512u * 3 * 2);
+  const tool::LoadedMatrix batch = load("batch");
+  EXPECT_EQ(batch.batch, 4u);
+  EXPECT_EQ(batch.rows, 2u);
+  EXPECT_EQ(batch.cols, 3u);
+  EXPECT_EQ(batch.type, DataType::f32);
+  EXPECT_FALSE(batch.quantisation);
+  EXPECT_THROW(load("vector"), tool::Failure);
+  EXPECT_THROW(load("other"), tool::Failure);
 }
 
 TEST_F(Gguf, Alignments) {

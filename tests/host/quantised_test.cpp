@@ -176,6 +176,69 @@ TEST(CodeMatrix, BlocksOfGgml) {
   EXPECT_EQ(mxfp4.element(0, 17, 0), -8.0f);
 }
 
+// Sums over a block whose byte i is 37 i + 11, with an f16 scale of 0.5 and a minimum of 0.25. ggml
+// d99724f computes the same with dequantize_row_*().
+TEST(CodeMatrix, ElementsOfGgml) {
+  struct Case {
+    CodeType type;
+    int scale, minimum;  // bytes of the f16 numbers; -1: none
+    double sum;
+  };
+  for (const Case& c : {Case{CodeType::q4_1, 0, 2, 723.75},
+                        {CodeType::q5_0, 0, -1, 78.5},
+                        {CodeType::q5_1, 0, 2, 1456.75},
+                        {CodeType::q2_k, 80, 82, 33446.0},
+                        {CodeType::q3_k, 108, -1, 22449.0},
+                        {CodeType::q4_k, 0, 2, 959686.5},
+                        {CodeType::q5_k, 0, 2, 2097850.5},
+                        {CodeType::q6_k, 208, -1, -140524.5},
+                        {CodeType::iq4_nl, 0, -1, 901.5},
+                        {CodeType::iq4_xs, 0, -1, -950063.5},
+                        {CodeType::nvfp4, -1, -1, 7918.548828125},
+                        {CodeType::q1_0, 0, -1, -78.0},
+                        {CodeType::q2_0, 0, -1, 143.0},
+                        {CodeType::tq2_0, 64, -1, 2060.5}}) {
+    const Quantisation q{.type = c.type, .layout = CodeLayout::ggml_blocks};
+    const std::uint64_t k = BLOCK_CODES(source_of(q));
+    CodeMatrix codes(quantised(q, 1, k, Layout::col_major));
+    ASSERT_EQ(codes.codes.size(), BLOCK_SIZE(source_of(q))) << to_string(c.type);
+    for (std::size_t i = 0; i < codes.codes.size(); ++i) {
+      codes.codes[i] = static_cast<std::byte>(i * 37 + 11);
+    }
+    if (c.scale >= 0) store_element(codes.codes.data() + c.scale, DataType::f16, 0, 0.5);
+    if (c.minimum >= 0) store_element(codes.codes.data() + c.minimum, DataType::f16, 0, 0.25);
+    double sum = 0.0;
+    for (std::uint64_t i = 0; i < k; ++i) {
+      const auto element = static_cast<double>(codes.element(0, i, 0));
+      sum += element * static_cast<double>((i % 7 + 1) * (i / 16 + 1));
+    }
+    EXPECT_EQ(sum, c.sum) << to_string(c.type);
+  }
+}
+
+// Word by word, as AutoGPTQ and AutoAWQ store them.
+TEST(CodeMatrix, WordsOfCheckpoints) {
+  Quantisation q{.type = CodeType::int4, .group_k = 32, .zeros = true, .layout = CodeLayout::gptq};
+  for (const CodeLayout layout : {CodeLayout::gptq, CodeLayout::gptq_v2, CodeLayout::awq}) {
+    q.layout = layout;
+    CodeMatrix codes(quantised(q, 16, 64));
+    ASSERT_EQ(codes.codes.size(), 16u * 64 / 2);
+    ASSERT_EQ(codes.zeros.size(), 2u * 16 / 2);
+    EXPECT_EQ(codes.source().codes.alignment, 4u);
+    codes.set_code(0, 43, 9, 0xc);
+    codes.set_zero(0, 43, 9, 5.0);
+    codes.set_scale(0, 43, 9, 0.5);
+    EXPECT_EQ(codes.element(0, 43, 9), 3.5f);
+    const bool awq = layout == CodeLayout::awq;
+    // Row 43 is place 3 of word row 5; column 9 is place 1, of AWQ place 4.
+    const std::size_t code = awq ? 43 * 8 + 4 + 2 : (5 * 16 + 9) * 4 + 1;
+    EXPECT_EQ(codes.codes[code], awq ? std::byte{0x0c} : std::byte{0xc0});
+    const std::size_t zero = 8 + 4 + (awq ? 2 : 0);
+    const unsigned stored = layout == CodeLayout::gptq ? 4 : 5;
+    EXPECT_EQ(codes.zeros[zero], static_cast<std::byte>(awq ? stored : stored << 4));
+  }
+}
+
 // What quantise() chooses errs by half a step of the group's scale, at most.
 TEST(CodeMatrix, Quantises) {
   const auto value = [](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
@@ -189,13 +252,19 @@ TEST(CodeMatrix, Quantises) {
        {Case{{.type = CodeType::int8}, 0.51}, Case{{.type = CodeType::int4, .group_k = 32}, 0.51},
         Case{{.type = CodeType::int4, .group_k = 32, .zeros = true}, 1.02},
         Case{{.type = CodeType::e4m3, .scale_type = DataType::f32}, 16.0},
-        Case{{.type = CodeType::mxfp4, .group_k = 32}, 1.0}}) {
-    Problem problem = quantised(q, 7, 70);
+        Case{{.type = CodeType::mxfp4, .group_k = 32}, 1.0}, Case{{.type = CodeType::nvfp4}, 1.3},
+        Case{{.type = CodeType::q4_1}, 0.52}, Case{{.type = CodeType::q5_0}, 0.51},
+        Case{{.type = CodeType::q5_1}, 0.53}, Case{{.type = CodeType::q4_k}, 1.6},
+        Case{{.type = CodeType::q5_k}, 3.0}, Case{{.type = CodeType::q6_k}, 0.8},
+        Case{{.type = CodeType::iq4_nl}, 13.0}}) {
+    const bool blocks = with_group(q).layout == CodeLayout::ggml_blocks;
+    Problem problem =
+        quantised(q, 7, blocks ? 256 : 70, blocks ? Layout::col_major : Layout::row_major);
     problem.batch = 2;
     CodeMatrix codes(problem);
     codes.quantise(value);
     for (std::uint64_t b = 0; b < 2; ++b) {
-      for (std::uint64_t k = 0; k < 70; ++k) {
+      for (std::uint64_t k = 0; k < problem.k; ++k) {
         for (std::uint64_t n = 0; n < 7; ++n) {
           ASSERT_NEAR(codes.element(b, k, n), value(b, k, n), steps * codes.scale(b, k, n))
               << to_string(q) << ": " << b << ", " << k << ", " << n;
@@ -219,6 +288,11 @@ TEST(PackedCodes, Bytes) {
   EXPECT_EQ(packed_bytes({.type = CodeType::e4m3, .scale_type = DataType::f32}, 64, 384),
             64u * (4 + 384));
   EXPECT_EQ(packed_bytes({.type = CodeType::mxfp4, .group_k = 32}, 64, 64), 64u * (2 * 2 + 64 / 2));
+  // Two levels: a word for 256, and 2 bytes for each group.
+  EXPECT_EQ(packed_bytes({.type = CodeType::q4_k}, 64, 512), 2u * 64 * (4 + 8 * 2 + 256 / 2));
+  EXPECT_EQ(packed_bytes({.type = CodeType::q6_k}, 64, 256), 64u * (4 + 16 * 2 + 256));
+  EXPECT_EQ(packed_bytes({.type = CodeType::q4_1}, 64, 64), 64u * (2 * 4 + 64 / 2));
+  EXPECT_EQ(packed_bytes({.type = CodeType::int4, .group_k = 192}, 64, 384), 2u * 64 * (2 + 96));
 }
 
 TEST(PackedCodes, AreResolved) {
@@ -290,7 +364,9 @@ TEST(Codes, TheOracleMultipliesWhatTheKernelMultiplies) {
 TEST(Quantisation, TextsComeBack) {
   for (const char* text :
        {"int8", "int8:group=32", "int4:group=128:zeros", "int4:scales=bf16", "e4m3:columns=all",
-        "e4m3:group=128:columns=128:scales=f32", "e5m2", "mxfp4", "mxfp4:ggml"}) {
+        "e4m3:group=128:columns=128:scales=f32", "e5m2", "mxfp4", "mxfp4:ggml", "nvfp4",
+        "nvfp4:ggml", "int4:group=16:float_zeros", "int4:group=192:zeros:gptq", "int4:gptq_v2",
+        "int4:zeros:awq", "q4_k", "q6_k", "tq2_0"}) {
     const auto parsed = parse_quantisation(text);
     ASSERT_TRUE(parsed) << text;
     EXPECT_EQ(to_string(*parsed), text);
@@ -299,6 +375,8 @@ TEST(Quantisation, TextsComeBack) {
   EXPECT_EQ(as_packed({.type = CodeType::mxfp4}).group_k, 32u);
   EXPECT_EQ(as_packed({.layout = CodeLayout::ggml_blocks}).group_k, 32u);
   EXPECT_EQ(parse_quantisation("int8:group=all")->group_k, 0u);
+  EXPECT_EQ(to_string(*parse_quantisation("q4_0")), "int4:ggml");
+  EXPECT_EQ(to_string(*parse_quantisation("q8_0")), "int8:ggml");
 }
 
 TEST(Quantisation, WhatIsWrongWithATextIsNamed) {
@@ -334,6 +412,9 @@ TEST(Quantisation, RefusalsNameTheField) {
       refused({.scale_type = static_cast<DataType>(9)}, f16, "quantised_b.scale_type is 9"));
   EXPECT_TRUE(refused({.layout = static_cast<CodeLayout>(9)}, f16, "quantised_b.layout is 9"));
   EXPECT_TRUE(refused({}, DataType::f32, "b.type is f32"));
+  EXPECT_TRUE(refused({.type = CodeType::int4, .float_zeros = true}, f16, "float_zeros is true"));
+  EXPECT_TRUE(refused({.type = CodeType::q6_k, .group_k = 32}, f16, "quantised_b.group_k is 32"));
+  EXPECT_TRUE(refused({.type = CodeType::q4_k, .group_n = 0}, f16, "quantised_b.group_n is 0"));
   const auto plain = resolve(quantised({}));
   ASSERT_FALSE(plain);
   EXPECT_NE(plain.error().message.find("b.packing is plain"), std::string::npos);
@@ -374,6 +455,18 @@ TEST(Quantisation, RefusalsNameTheField) {
   };
   using P = Problem&;
   using Q = Quantisation&;
+  const auto bad_words = [&](auto change, const char* part) {
+    Problem problem =
+        quantised({.type = CodeType::int4, .zeros = true, .layout = CodeLayout::gptq}, 16, 64);
+    change(problem, *problem.quantised_b);
+    return bad_source(problem, part);
+  };
+  EXPECT_TRUE(bad_words([](P p, Q) { p.n = 12; }, "columns of B is 12"));
+  EXPECT_TRUE(bad_words([](P p, Q) { p.k = 60; }, "k is 60"));
+  EXPECT_TRUE(bad_words([](P p, Q) { p.b.ld = 1u << 30; }, "b.ld is 1073741824"));
+  EXPECT_TRUE(bad_words([](P p, Q) { p.b.layout = Layout::col_major; }, "b.layout is col_major"));
+  EXPECT_TRUE(bad_words([](P, Q q) { q.float_zeros = true; }, "float_zeros is true"));
+  EXPECT_TRUE(bad_words([](P, Q q) { q.type = CodeType::int8; }, "quantised_b.type is int8"));
   EXPECT_TRUE(bad_ggml([](P p, Q) { p.b.layout = Layout::row_major; }, "b.layout is row_major"));
   EXPECT_TRUE(bad_ggml([](P p, Q) { p.k = 40; }, "k is 40"));
   EXPECT_TRUE(bad_ggml([](P, Q q) { q.group_k = 64; }, "quantised_b.group_k is 64"));

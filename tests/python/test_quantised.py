@@ -53,6 +53,7 @@ class Quantise(OnDevice):
         a = values((5, 512), "f16")
         elements = elements_of_q4_k(blocks).astype(np.float16).T
         assert_close(self.device.gemm(a, weight, out_dtype="f32"), wide(a) @ wide(elements), "f32")
+        self.assertEqual(vkgemm.CodeBlocks("q4_0", blocks[:, :36]).type, "int4")
         for kind, (codes, size) in _BLOCKS.items():
             with self.subTest(kind=kind):
                 weight = self.device.pack_codes(
@@ -83,6 +84,18 @@ class Quantise(OnDevice):
         for each in made:
             self.assertEqual(each.group_k, 32)
             np.testing.assert_array_equal(each.elements(), wanted.astype(np.float32))
+
+        made = vkgemm.Codes.from_gptq(by_rows, words(zeros.reshape(2, 2, 8)), scales, v2=True,
+                                      g_idx=np.repeat([0, 1], 32))
+        self.assertEqual(made.shape, (64, 16))
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "g_idx is not in order"):
+            vkgemm.Codes.from_gptq(by_rows, words(zeros.reshape(2, 2, 8)), scales,
+                                   g_idx=np.tile([0, 1], 32))
+        for wrong, message in ((scales[:0], "scales is ndarray"), (np.float16(1), "scales is float16"),
+                               (np.ones((3, 16), np.float16), r"scales.shape is \(3, 16\)")):
+            with self.subTest(message), self.assertRaisesRegex(vkgemm.ArgumentError, message):
+                vkgemm.Codes.from_awq(words(codes.reshape(64, 2, 8)), words(zeros.reshape(2, 2, 8)),
+                                      wrong)
 
     def test_zero_points_of_floats(self):
         codes = vkgemm.quantise(values((64, 20)), group_k=32, zeros=True)

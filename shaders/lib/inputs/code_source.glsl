@@ -121,8 +121,8 @@ uint source_column(const CodeTile t, uint n) {
     return GATE_INTERLEAVED != 0 ? 2 * n + t.right : t.right * p.width + n;
 }
 
-// Element (k, n) of a half. Behind K it is 0, or with zero points of floats the last one: A is 0 there, and the
-// product with any finite element is 0. Groups that are all padding have scale 0.
+// Element (k, n) of a half. Beyond K it is 0. With zero points of floats it repeats the last element: A is 0 there, and
+// the product with any finite element is 0. Groups that are all padding have scale 0.
 uint code_at(const CodeTile t, uint k, uint n) {
     if (n >= p.width) return 0;
     const uint column = source_column(t, n);

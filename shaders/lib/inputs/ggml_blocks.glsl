@@ -53,6 +53,13 @@ uint block_code(const uint64_t block, const uint i) {
     return iq4_number(nibble(block + 8 + i / 32 * 16 + i % 16, line >= 16));  // IQ4_XS
 }
 
+// The number of the bits of an f16, as every device computes it: some take subnormals for 0.
+float f16_value(const uint bits) {
+    const uint exponent = bitfieldExtract(bits, 10, 5), fraction = bits & 0x3ffu, sign = (bits & 0x8000u) << 16;
+    if (exponent == 0) return uintBitsToFloat(floatBitsToUint(float(fraction) * uintBitsToFloat(103u << 23)) | sign);
+    return uintBitsToFloat(sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13);
+}
+
 // The word of scales in two levels: with minima two f16, otherwise an f32.
 uint block_levels(const uint64_t block) {
     const uint64_t at = block + (CODE_SOURCE == SOURCE_Q2_K   ? 80
@@ -60,7 +67,7 @@ uint block_levels(const uint64_t block) {
                                  : CODE_SOURCE == SOURCE_Q6_K ? 208
                                                               : 0);
     if (CODE_ZEROS == ZEROS_MINIMA) return uint(U16(at).x) | uint(U16(at + 2).x) << 16;
-    return floatBitsToUint(unpackHalf2x16(uint(U16(at).x)).x);
+    return floatBitsToUint(f16_value(uint(U16(at).x)));
 }
 
 // The E4M3 number of a byte as f16, as ggml reads it: without a sign, 0x7f is 0.

@@ -136,9 +136,14 @@ Result<Quantisation> parse_quantisation(std::string_view text) {
     return part;
   };
   const std::string_view name = next();
-  const auto type = parse_code_type(name);
-  if (!type) return wrong(in_quotes(name), " is none of ", type_names());
+  // ggml's own names.
+  const bool is_q4_0 = name == "q4_0", is_q8_0 = name == "q8_0";
+  const auto type = is_q4_0   ? std::optional(CodeType::int4)
+                    : is_q8_0 ? std::optional(CodeType::int8)
+                              : parse_code_type(name);
+  if (!type) return wrong(in_quotes(name), " is none of ", type_names(), ", q4_0, q8_0");
   Quantisation out{.type = *type};
+  if (is_q4_0 || is_q8_0) out.layout = CodeLayout::ggml_blocks;
   if (text.ends_with(':')) return wrong("a part is empty");
   while (!rest.empty()) {
     const std::string_view part = next();
@@ -352,6 +357,10 @@ Result<CodeSource> code_source(const Problem& problem, std::uint64_t matrices) {
     return blocks ? product(count / BLOCK_CODES(source), BLOCK_SIZE(source)) : count / per_byte;
   };
   out.codes.line = bytes_of_codes(ld * codes.line_codes);
+  if (out.codes.line > UINT32_MAX) {
+    return invalid_argument(concat("b.ld is ", ld, ": at most 4 GiB of codes are supported in a ",
+                                   in_rows ? "row" : "column"));
+  }
   const bool is_empty = codes.lines == 0 || codes.last == 0;
   const std::uint64_t one = is_empty ? 0 : (codes.lines - 1) * out.codes.line + codes.last;
   out.codes.matrix = codes.lines * out.codes.line;

@@ -108,7 +108,7 @@ class Codes:
         unsigned (0 to 15).  e4m3, e5m2, mxfp4 and nvfp4 (e2m1) codes are the bits of OCP's formats.
     scales: float16 or float32, (K / group_k, N / group_n) rounded up.  For mxfp4: uint8, a scale of
         2 ** (byte - 127).  For nvfp4: uint8, the bits of e4m3.
-    zeros: for int4, zero points with the shape of scales: uint8 from 0 to 15, or finite numbers of
+    zeros: for int4, zero points with the shape of scales: uint8 from 0 to 16, or finite numbers of
         scales' dtype.
     group_k: 16, 32, 64, 128, 192, 256, or 0 for all of K.  group_n: 1, 128, or 0 for all columns.
     k: K.  By default K is the number of rows, or twice that for 4-bit codes.
@@ -162,14 +162,15 @@ class Codes:
                                 f"{self.scales.dtype}, as that of scales")
 
     @classmethod
-    def from_gptq(cls, qweight: Any, qzeros: Any, scales: Any, *, v2: bool = False) -> Codes:
+    def from_gptq(cls, qweight: Any, qzeros: Any, scales: Any, *, v2: bool = False,
+                  g_idx: Any = None) -> Codes:
         """Codes of 4 bits from the arrays of a GPTQ checkpoint.
 
         qweight: int32 (K / 8, N).  qzeros: int32 (groups, N / 8).  scales: float16 (groups, N).
         v2: qzeros hold the zero points (checkpoint_format "gptq_v2"), not one less.
 
-        A checkpoint with act-order (desc_act) has its own group for each row: sort its rows by
-        g_idx, and the columns of A alike.
+        g_idx: the group of each row, (K,).  With act-order (desc_act) rows of a group are not
+            neighbours, and ArgumentError is raised: sort rows by g_idx, and the columns of A alike.
 
         >>> words = np.full((4, 8), 0x99999999, np.uint32).view(np.int32)
         >>> zeros = np.full((1, 1), 0x77777777, np.int32)
@@ -179,7 +180,12 @@ class Codes:
         numbers = _unpacked("qweight", qweight)
         codes = np.moveaxis(numbers, -1, -2).reshape(-1, numbers.shape[-2])
         zeros = _unpacked("qzeros", qzeros).reshape(qzeros.shape[0], -1) + (not v2)
-        return cls._of_words(codes, zeros.astype(np.uint8), scales)
+        made = cls._of_words(codes, zeros.astype(np.uint8), scales)
+        rows = np.arange(codes.shape[0]) // (made.group_k or codes.shape[0])
+        if g_idx is not None and not np.array_equal(g_idx, rows):
+            raise ArgumentError("g_idx is not in order: sort the rows of qweight by it, and the "
+                                "columns of A alike")
+        return made
 
     @classmethod
     def from_awq(cls, qweight: Any, qzeros: Any, scales: Any) -> Codes:
@@ -199,9 +205,14 @@ class Codes:
 
     @classmethod
     def _of_words(cls, codes: Any, zeros: Any, scales: Any) -> Codes:
-        k, groups = codes.shape[0], np.shape(scales)[0]
-        return cls("int4", codes[0::2] | codes[1::2] << 4, np.asarray(scales), zeros,
-                   0 if groups == 1 else -(-k // groups))
+        if not isinstance(scales, np.ndarray) or scales.ndim != 2 or scales.shape[0] == 0:
+            raise ArgumentError(f"scales is {_kind(scales)}: it must be an array of 2 dimensions")
+        k, groups = codes.shape[0], scales.shape[0]
+        if k % 2 != 0 or k % groups != 0:
+            raise ArgumentError(f"scales.shape is {scales.shape} and qweight has {k} rows: its "
+                                "groups must have the same, even number of rows")
+        return cls("int4", codes[0::2] | codes[1::2] << 4, scales, zeros,
+                   0 if groups == 1 else k // groups)
 
     @property
     def is_small(self) -> bool:
@@ -273,8 +284,8 @@ class Codes:
 class CodeBlocks:
     """A quantised matrix B in the blocks of ggml files.
 
-    type: "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs",
-        "q1_0", "q2_0", "tq2_0", "nvfp4", "mxfp4", "int4" (ggml's q4_0) or "int8" (q8_0).
+    type: "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl",
+        "iq4_xs", "q1_0", "q2_0", "tq2_0", "nvfp4" or "mxfp4".  "int4" is q4_0, "int8" q8_0.
     blocks: uint8, (N, bytes of K codes), as gguf's reader returns a tensor.  A leading dimension is
         a batch or groups.
 
@@ -288,6 +299,7 @@ class CodeBlocks:
     blocks: NDArray[np.uint8]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "type", {"q4_0": "int4", "q8_0": "int8"}.get(self.type, self.type))
         enumerator("type", "VkgemmCodeType", self.type)
         if self.type not in _BLOCKS:
             raise ArgumentError(f"type is {self.type!r}: ggml has no such blocks")
