@@ -116,7 +116,7 @@ enum class CodeType : std::uint8_t {
 enum class CodeLayout : std::uint8_t {
   separate,     // arrays of their own, with a line for each group of lines of the codes
   ggml_blocks,  // in the blocks of ggml files: q4_0 (int4), q8_0 (int8), mxfp4, nvfp4, and all
-                // types behind it, which have no other layout
+                // later types, which have no other layout
   gptq,         // arrays; int4 in words of 8 along K, zero points of 8 columns in a word, one less
   gptq_v2,      // the same, with the zero points themselves
   awq,          // arrays; int4 and zero points of 8 columns in a word: 0, 2, 4, 6, 1, 3, 5, 7
@@ -140,18 +140,17 @@ enum class CodeLayout : std::uint8_t {
 //                Scales of mxfp4 and nvfp4 are bytes. nvfp4's scale of the whole tensor is the
 //                caller's: multiply alpha by it, or take a step with a scalar.
 //   ggml_blocks  B is column-major; K, ld and batch_stride are multiples of a block: 32, 64 (nvfp4,
-//                q2_0), 128 (q1_0) or 256 codes (types with _k, iq4_xs, tq2_0). Codes and scales
-//                are those that ggml's dequantize_row_*() computes, bit by bit in f32.
-//                include/QUANTISED.md lists the bytes.
-//   gptq, awq    B is row-major, and columns are multiples of 8. Scales are those of separate. ld
-//   and
-//                batch_stride count codes. batch_stride must be a multiple of 8. For AWQ, ld must
-//                be, too. GPTQ: a row of words is 8 rows of B, the first code lowest; K is a
-//                multiple of 8. AWQ: a row of words is a row of B. Without zeros, a code stands for
-//                code - 8.
+//                q2_0), 128 (q1_0) or 256 codes (types with _k, iq4_xs, tq2_0). In f32, elements
+//                have the bits of ggml's dequantize_row_*(). include/QUANTISED.md lists the bytes,
+//                and two exceptions.
+//   gptq, awq    B is row-major, and columns are multiples of 8. Scales are those of separate. Both
+//                ld and batch_stride count codes. batch_stride must be a multiple of 8, for AWQ
+//                also ld. GPTQ: a row of words is 8 rows of B, the first code lowest, and K is a
+//                multiple of 8. AWQ: a row of words is a row of B. Without zeros, an element is
+//                scale * (code - 8).
 //
 // Packing reads arrays in words of 4 bytes: the words that hold an array's first and last byte must
-// be inside the buffer. On a device that flushes subnormals of f16, such scales and minima are 0.
+// be inside the buffer. Devices may flush scales and minima that are subnormal in f16.
 struct Quantisation {
   CodeType type = CodeType::int8;
   // 16, 32, 64, 128, 192, 256, or 0: all of K. Types with groups of their own, and ggml_blocks: the

@@ -200,7 +200,7 @@
     X(57, CODES, CODES_NONE) \
     X(58, CODE_GROUP_K, 0)    /* of K, that share a scale; 0: all of K */ \
     X(59, SCALE_TYPE, TYPE_F16)    /* or SCALE_LEVELS */ \
-    X(60, CODE_ZEROS, ZEROS_NONE)    /* what stands behind scales: ZEROS_* */ \
+    X(60, CODE_ZEROS, ZEROS_NONE)    /* the numbers that follow scales: ZEROS_* */ \
     X(61, CODE_GROUP_N, 1)    /* that share a scale where it is packed from; 0: all */ \
     X(62, CODE_SOURCE, SOURCE_ARRAYS)    /* what it is packed from: SOURCE_* */ \
     X(63, CODE_RUN, 1)    /* elements of an invocation's fragment that are of one column */ \

@@ -51,7 +51,7 @@
 
 #define CODE_BITS(codes) ((codes) == CODES_INT4 || (codes) == CODES_E2M1 ? 4 : 8)
 
-// CODE_ZEROS: what an entry holds behind its scale.
+// CODE_ZEROS: the number that follows the scale of an entry.
 #define ZEROS_NONE 0      // scale * (code - CODE_ZERO)
 #define ZEROS_INTEGERS 1  // scale * (code - zero)
 #define ZEROS_FLOATS 2    // the same, zero is of the type of scales

@@ -16,6 +16,7 @@
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "files/npy.hpp"
+#include "lib/quantised.h"
 
 namespace vkgemm::files {
 namespace {
@@ -32,18 +33,18 @@ constexpr unsigned most_nested_arrays = 4;
 constexpr std::uint64_t scratch_bytes = 4096;
 constexpr std::uint64_t tensor_piece_bytes = std::uint64_t{64} << 20;
 
+#define VKGEMM_BLOCK(name, NAME) \
+  { GgmlType::name, #NAME, BLOCK_CODES(SOURCE_##NAME), BLOCK_SIZE(SOURCE_##NAME) }
 constexpr GgmlTypeRow ggml_types[] = {
-    {GgmlType::f32, "F32", 1, 4},         {GgmlType::f16, "F16", 1, 2},
-    {GgmlType::q4_0, "Q4_0", 32, 18},     {GgmlType::q4_1, "Q4_1", 32, 20},
-    {GgmlType::q5_0, "Q5_0", 32, 22},     {GgmlType::q5_1, "Q5_1", 32, 24},
-    {GgmlType::q8_0, "Q8_0", 32, 34},     {GgmlType::q2_k, "Q2_K", 256, 84},
-    {GgmlType::q3_k, "Q3_K", 256, 110},   {GgmlType::q4_k, "Q4_K", 256, 144},
-    {GgmlType::q5_k, "Q5_K", 256, 176},   {GgmlType::q6_k, "Q6_K", 256, 210},
-    {GgmlType::iq4_nl, "IQ4_NL", 32, 18}, {GgmlType::iq4_xs, "IQ4_XS", 256, 136},
-    {GgmlType::bf16, "BF16", 1, 2},       {GgmlType::mxfp4, "MXFP4", 32, 17},
-    {GgmlType::nvfp4, "NVFP4", 64, 36},   {GgmlType::q1_0, "Q1_0", 128, 18},
-    {GgmlType::q2_0, "Q2_0", 64, 18},     {GgmlType::tq2_0, "TQ2_0", 256, 66},
+    {GgmlType::f32, "F32", 1, 4}, {GgmlType::f16, "F16", 1, 2}, {GgmlType::bf16, "BF16", 1, 2},
+    VKGEMM_BLOCK(q4_0, Q4_0),     VKGEMM_BLOCK(q4_1, Q4_1),     VKGEMM_BLOCK(q5_0, Q5_0),
+    VKGEMM_BLOCK(q5_1, Q5_1),     VKGEMM_BLOCK(q8_0, Q8_0),     VKGEMM_BLOCK(q2_k, Q2_K),
+    VKGEMM_BLOCK(q3_k, Q3_K),     VKGEMM_BLOCK(q4_k, Q4_K),     VKGEMM_BLOCK(q5_k, Q5_K),
+    VKGEMM_BLOCK(q6_k, Q6_K),     VKGEMM_BLOCK(iq4_nl, IQ4_NL), VKGEMM_BLOCK(iq4_xs, IQ4_XS),
+    VKGEMM_BLOCK(mxfp4, MXFP4),   VKGEMM_BLOCK(nvfp4, NVFP4),   VKGEMM_BLOCK(q1_0, Q1_0),
+    VKGEMM_BLOCK(q2_0, Q2_0),     VKGEMM_BLOCK(tq2_0, TQ2_0),
 };
+#undef VKGEMM_BLOCK
 
 // The types of metadata, in the order of their numbers, and the fewest bytes of a value.
 struct ValueType {
@@ -115,7 +116,7 @@ class GgufParser {
     if (ok()) error_ = Error{Status::io_error, concat(where_, parts...)};
   }
 
-  // Checks that the file has so many bytes left.
+  // Fails if the file has fewer bytes left.
   bool has(std::uint64_t bytes, std::string_view field) {
     if (ok() && bytes > left()) {
       fail(field, " needs ", bytes, " bytes, the file has ", left(), " left: it is cut short");

@@ -179,7 +179,7 @@ constexpr std::array iq4_numbers{-127, -104, -83, -65, -49, -35, -22, -10,
 struct BlockFormat::Range {
   int lowest = 0, largest = 15;
 };
-// What a group asks for.
+// The scale and the minimum that the numbers of a group need.
 struct BlockFormat::Level {
   double scale = 0.0, minimum = 0.0;
 };
@@ -212,22 +212,6 @@ BlockFormat::Range BlockFormat::range() const {
 
 std::uint32_t BlockFormat::codes() const { return BLOCK_CODES(source); }
 std::uint32_t BlockFormat::bytes() const { return BLOCK_SIZE(source); }
-std::uint32_t BlockFormat::group() const {
-  switch (source) {
-    case SOURCE_NVFP4:
-    case SOURCE_Q2_K:
-    case SOURCE_Q3_K:
-    case SOURCE_Q6_K:
-      return 16;
-    case SOURCE_Q2_0:
-    case SOURCE_Q1_0:
-    case SOURCE_TQ2_0:
-      return codes();
-    default:
-      return 32;
-  }
-}
-
 std::uint32_t BlockFormat::code(const std::byte* block, std::uint32_t i) const {
   return get(block, code_fields(source, i));
 }
@@ -244,7 +228,7 @@ double BlockFormat::number(std::uint32_t code) const {
 }
 
 float BlockFormat::scale(const std::byte* block, std::uint32_t i) const {
-  const std::uint32_t g = i / group();
+  const std::uint32_t g = i / group;
   const std::uint32_t stored = get(block, scale_fields(source, g));
   if (source == SOURCE_MXFP4) return static_cast<float>(e8m0(stored));
   // ggml's have no sign and no NaN.
@@ -264,7 +248,7 @@ float BlockFormat::minimum(const std::byte* block, std::uint32_t i) const {
   if (at == none) return 0.0f;
   const float m = f16_at(block, at);
   if (!has_levels(source)) return m;
-  return -m * static_cast<float>(get(block, minimum_fields(source, i / group())));
+  return -m * static_cast<float>(get(block, minimum_fields(source, i / group)));
 }
 
 void BlockFormat::set_scale(std::byte* block, std::uint32_t i, double scale) const {
@@ -273,7 +257,7 @@ void BlockFormat::set_scale(std::byte* block, std::uint32_t i, double scale) con
   } else if (source == SOURCE_NVFP4) {
     std::byte byte{};
     store_element(&byte, DataType::e4m3, 0, std::min(scale, 448.0));
-    put(block, scale_fields(source, i / group()), std::to_integer<std::uint32_t>(byte));
+    put(block, scale_fields(source, i / group), std::to_integer<std::uint32_t>(byte));
   } else {
     store_element(block + floats_of(source).scale, DataType::f16, 0, scale);
   }
@@ -286,7 +270,7 @@ void BlockFormat::fill(std::byte* block, const std::function<std::uint32_t()>& r
   if (floats.scale != none) store_element(block + floats.scale, DataType::f16, 0, scale);
   if (floats.minimum != none) store_element(block + floats.minimum, DataType::f16, 0, minimum);
   if (floats.scale != none) return;
-  for (std::uint32_t i = 0; i < codes(); i += group()) {
+  for (std::uint32_t i = 0; i < codes(); i += group) {
     set_scale(block, i, scale * std::ldexp(1.0, static_cast<int>(random() >> 30)));
   }
 }
@@ -331,8 +315,8 @@ void BlockFormat::quantise(std::span<const double> numbers, std::byte* block) co
   std::fill_n(block, bytes(), std::byte{0});
   std::vector<Level> levels;
   Level most;
-  for (std::uint32_t i = 0; i < codes(); i += group()) {
-    const Level level = wanted(numbers.subspan(i, group()));
+  for (std::uint32_t i = 0; i < codes(); i += group) {
+    const Level level = wanted(numbers.subspan(i, group));
     most = {std::max(most.scale, level.scale), std::max(most.minimum, level.minimum)};
     levels.push_back(level);
   }
@@ -360,7 +344,7 @@ void BlockFormat::quantise(std::span<const double> numbers, std::byte* block) co
     }
   } else {
     for (std::uint32_t g = 0; g < levels.size(); ++g) {
-      set_scale(block, g * group(), levels[g].scale > 0.0 ? levels[g].scale : 1.0);
+      set_scale(block, g * group, levels[g].scale > 0.0 ? levels[g].scale : 1.0);
     }
     if (floats.minimum != none) {
       store_element(block + floats.minimum, DataType::f16, 0, levels[0].minimum);

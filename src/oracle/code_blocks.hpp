@@ -12,10 +12,10 @@ namespace vkgemm::oracle {
 // A block of one of the SOURCE_* with IS_BLOCKS (lib/quantised.h).
 struct BlockFormat {
   std::uint32_t source = 0;
+  std::uint32_t group = 0;  // codes that share a scale
 
   std::uint32_t codes() const;  // of a block
   std::uint32_t bytes() const;
-  std::uint32_t group() const;  // codes that share a scale
 
   // The stored code of an element, and the number that it stands for.
   std::uint32_t code(const std::byte* block, std::uint32_t i) const;

@@ -67,7 +67,7 @@ double code_value(CodeType type, bool has_zeros, std::uint32_t code) {
     case CodeType::nvfp4:
       return small_float(code, 4, 1, 1);
     default:
-      return BlockFormat{form_of(type).source}.number(code);
+      return BlockFormat{form_of(type).source, form_of(type).group_k}.number(code);
   }
 }
 
@@ -114,7 +114,7 @@ CodeMatrix::CodeMatrix(const Problem& problem)
   codes.resize(source_.codes.bytes);
   scales.resize(source_.scales.bytes);
   zeros.resize(source_.zeros.bytes);
-  format_ = {source_of(q_)};
+  format_ = {source_of(q_), q_.group_k};
 }
 
 std::byte* CodeMatrix::block(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) {

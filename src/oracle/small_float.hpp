@@ -8,7 +8,7 @@
 
 namespace vkgemm::oracle {
 
-// Of a sign, an exponent and so many bits of mantissa, with subnormals.
+// A float of `bits` bits: a sign, an exponent and `mantissa` bits of fraction, with subnormals.
 inline double small_float(std::uint32_t code, int bits, int mantissa, int bias) {
   const std::uint32_t magnitude = code & ((1u << (bits - 1)) - 1);
   const int exponent = static_cast<int>(magnitude >> mantissa);

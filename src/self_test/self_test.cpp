@@ -148,6 +148,18 @@ std::vector<Trial> stores(const KernelKind& kind, const Config& config, const De
   return trials;
 }
 
+// Products that a configuration need not compute: results that are stored in other ways, of the
+// first one, and groups of codes that end within a fragment's depth.
+std::vector<Trial> others(const KernelKind& kind, const Config& config, const DeviceCaps& caps,
+                          bool is_first) {
+  if (operands_of(kind) == KindOperands::any && is_first) return stores(kind, config, caps);
+  if (operands_of(kind) != KindOperands::codes) return {};
+  Problem problem = product(config, kind.input, Layout::row_major, Layout::row_major, true);
+  problem.b = {.type = kind.input, .packing = Packing::packed_fragments};
+  problem.quantised_b = {.type = CodeType::int4, .group_k = 16, .zeros = true};
+  return {{config, problem}};
+}
+
 }  // namespace
 
 DeviceCaps trusting(const DeviceCaps& caps) {
@@ -211,22 +223,6 @@ std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
   });
   return kinds;
 }
-
-namespace {
-
-// Products that a configuration need not compute: results that are stored in other ways, of the
-// first one, and groups of codes that end within a fragment's depth.
-std::vector<Trial> others(const KernelKind& kind, const Config& config, const DeviceCaps& caps,
-                          bool is_first) {
-  if (operands_of(kind) == KindOperands::any && is_first) return stores(kind, config, caps);
-  if (operands_of(kind) != KindOperands::codes) return {};
-  Problem problem = product(config, kind.input, Layout::row_major, Layout::row_major, true);
-  problem.b = {.type = kind.input, .packing = Packing::packed_fragments};
-  problem.quantised_b = {.type = CodeType::int4, .group_k = 16, .zeros = true};
-  return {{config, problem}};
-}
-
-}  // namespace
 
 Result<std::vector<Trial>> self_test_trials(const KernelKind& kind, const DeviceCaps& caps) {
   const LoopDescriptor& loop = descriptor(kind.loop);

@@ -144,10 +144,25 @@ void load_tensors(const JobOptions& options, Job& job) {
   }
 }
 
+// Codes have elements of the type that they are multiplied as.
+void take_type_of_codes(LoadedMatrix& b, DataType multiplied) {
+  if (b.quantisation && multiplies_codes(multiplied)) b.type = multiplied;
+}
+
+// The elements of B or of its right half, and the blocks that they are from, if there are any.
+void take_elements(Job& job, OperandId id, LoadedMatrix& matrix) {
+  if (matrix.quantisation) {
+    job.data[id] = elements_of_blocks(matrix);
+    job.blocks[id] = std::move(matrix.data);
+  } else {
+    job.data[id] = std::move(matrix.data);
+  }
+}
+
 // Loads the right half of B if it has a file of its own, as large as `b`. Returns the columns of
 // `b` for each column of D.
 std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string& file, bool bf16,
-                           const LoadedMatrix& b, DataType codes_as, Job& job) {
+                           const LoadedMatrix& b, Job& job) {
   const bool separate = gated && gated->b == GatedB::separate;
   if (separate == file.empty()) {
     usage("--b-right and --gated …:separate belong together: only one is given");
@@ -159,7 +174,8 @@ std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string&
     }
     return gated ? 2 : 1;
   }
-  LoadedMatrix matrix = load_operand(file, bf16, PackedOperand::b, 1, codes_as);
+  LoadedMatrix matrix = load_operand(file, bf16, PackedOperand::b);
+  take_type_of_codes(matrix, b.type);
   if (matrix.rows != b.rows || matrix.cols != b.cols || matrix.batch != b.batch ||
       matrix.type != b.type || matrix.layout != b.layout ||
       matrix.packed.has_value() != b.packed.has_value() || matrix.quantisation != b.quantisation) {
@@ -170,23 +186,13 @@ std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string&
     usage(file + " is not packed as " + b.file +
           " is: " + difference(matrix.packed->fingerprint, b.packed->fingerprint));
   }
-  job.data[OperandId::b_right] = std::move(matrix.data);
-  job.blocks[OperandId::b_right] = std::move(matrix.blocks);
+  take_elements(job, OperandId::b_right, matrix);
   return 1;
 }
 
 void check_packed(bool wanted, const std::string& option, const LoadedMatrix& loaded) {
   if (!wanted || !loaded.packed) return;
   usage(option + " is for plain matrices: " + loaded.file + " is packed already");
-}
-
-// Codes of a file are B's, and need no other.
-void check_codes(const JobOptions& options, const LoadedMatrix& a, const LoadedMatrix& b) {
-  if (a.quantisation) usage("--a is " + a.describe() + ", which holds codes: only B can");
-  if (options.packs.codes && b.quantisation) {
-    usage("--quantised-b is for elements: " + b.describe() + " holds codes, " +
-          to_string(*b.quantisation));
-  }
 }
 
 Job job_from_files(const JobOptions& options) {
@@ -201,14 +207,16 @@ Job job_from_files(const JobOptions& options) {
   if (p.outer_batch != 1) usage("--outer-batch is for generated operands");
   const bool halves = p.gated && p.gated->b != GatedB::separate;
   LoadedMatrix a = load_operand(options.files[OperandId::a], options.bf16, PackedOperand::a);
-  const DataType multiplied = p.multiply_as.value_or(a.type);
-  const DataType codes_as = multiplies_codes(multiplied) ? multiplied : DataType::f16;
-  LoadedMatrix b = load_operand(options.files[OperandId::b], options.bf16, PackedOperand::b,
-                                halves ? 2 : 1, codes_as);
+  LoadedMatrix b =
+      load_operand(options.files[OperandId::b], options.bf16, PackedOperand::b, halves ? 2 : 1);
+  take_type_of_codes(b, p.multiply_as.value_or(a.type));
   check_packed(options.packs.a != Packing::plain, "--packed-a", a);
   check_packed(options.packs.b != Packing::plain, "--packed-b", b);
   check_packed(options.packs.codes.has_value(), "--quantised-b", b);
-  check_codes(options, a, b);
+  if (options.packs.codes && b.quantisation) {
+    usage("--quantised-b is for elements: " + b.describe() + " holds codes, " +
+          to_string(*b.quantisation));
+  }
   if (a.cols != b.rows) {
     usage("A is M x K, B is K x N, but " + a.describe() + " has " + std::to_string(a.cols) +
           " columns and " + b.describe() + " has " + std::to_string(b.rows) + " rows");
@@ -222,8 +230,8 @@ Job job_from_files(const JobOptions& options) {
   const bool gathers = options.groups.indices.values.a_rows != 0;
   if (gathers && options.groups.along != GroupAlong::m) usage("--a-rows needs --group-along m");
   if (!gathers) set_size(options, "m", p.m, a.rows, a.file);
-  const std::uint64_t n = b.cols / load_b_right(p.gated, options.files[OperandId::b_right],
-                                                options.bf16, b, codes_as, job);
+  const std::uint64_t n =
+      b.cols / load_b_right(p.gated, options.files[OperandId::b_right], options.bf16, b, job);
   set_size(options, "n", p.n, n, b.file);
   set_size(options, "k", p.k, a.cols, a.file);
   if (options.type && *options.type != a.type) {
@@ -268,8 +276,7 @@ Job job_from_files(const JobOptions& options) {
   if (!job.data[OperandId::b_right].empty()) job.packed[OperandId::b_right] = b.packed;
   job.packed[OperandId::b] = std::move(b.packed);
   job.data[OperandId::a] = std::move(a.data);
-  job.data[OperandId::b] = std::move(b.data);
-  job.blocks[OperandId::b] = std::move(b.blocks);
+  take_elements(job, OperandId::b, b);
   job.blocks_of = b.quantisation;
   return job;
 }

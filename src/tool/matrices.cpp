@@ -9,6 +9,7 @@
 
 #include "base/parallel.hpp"
 #include "base/paths.hpp"
+#include "oracle/quantised.hpp"
 #include "problem/convert.hpp"
 #include "problem/data_type.hpp"
 #include "tool/gguf_tensor.hpp"
@@ -51,8 +52,7 @@ LoadedMatrix loaded(GgufMatrix&& tensor) {
                    .rows = tensor.rows,
                    .cols = tensor.cols,
                    .data = std::move(tensor.data),
-                   .quantisation = tensor.quantisation,
-                   .blocks = std::move(tensor.blocks)};
+                   .quantisation = tensor.quantisation};
   if (out.batch != 1) out.shape.insert(out.shape.begin(), out.batch);
   return out;
 }
@@ -130,10 +130,17 @@ std::vector<std::byte> generate(OperandId id, const Problem& problem, Fill fill,
 
 std::string LoadedMatrix::describe() const { return file + " " + files::print_shape(shape); }
 
-LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16, DataType codes_as) {
-  if (const auto name = files::split_gguf_name(file)) {
-    return loaded(load_gguf_tensor(*name, codes_as));
+LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
+  LoadedMatrix matrix = load_weights(file, uint16_is_bf16);
+  if (matrix.quantisation) {
+    usage(matrix.describe() + " holds codes, " + to_string(*matrix.quantisation) +
+          ": only B of run and pack can");
   }
+  return matrix;
+}
+
+LoadedMatrix load_weights(const std::string& file, bool uint16_is_bf16) {
+  if (const auto name = files::split_gguf_name(file)) return loaded(load_gguf_tensor(*name));
   files::NpyArray array = read(file, uint16_is_bf16);
   const std::size_t dimensions = array.shape.size();
   if (dimensions < 2) {
@@ -158,8 +165,11 @@ LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16, DataType 
 }
 
 LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOperand operand,
-                          std::uint64_t halves, DataType codes_as) {
-  if (!files::is_packed_file(path_of(file))) return load_matrix(file, uint16_is_bf16, codes_as);
+                          std::uint64_t halves) {
+  if (!files::is_packed_file(path_of(file))) {
+    return operand == PackedOperand::b ? load_weights(file, uint16_is_bf16)
+                                       : load_matrix(file, uint16_is_bf16);
+  }
   files::PackedFile packed = unwrap(files::read_packed_file(path_of(file)));
   const files::PackedHeader& header = packed.header;
   const bool is_a = operand == PackedOperand::a;
@@ -178,6 +188,23 @@ LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOp
   matrix.packed = header;
   matrix.data = std::move(packed.payload);
   return matrix;
+}
+
+std::vector<std::byte> elements_of_blocks(const LoadedMatrix& matrix) {
+  Problem problem{.m = 1, .n = matrix.cols, .k = matrix.rows, .batch = matrix.batch};
+  problem.b = {.type = matrix.type, .layout = matrix.layout};
+  problem.quantised_b = matrix.quantisation;
+  unwrap(code_source(problem, matrix.batch));
+  oracle::CodeMatrix codes(problem);
+  codes.codes = matrix.data;
+  const std::vector<float> numbers = codes.elements(problem);
+  std::vector<std::byte> out(numbers.size() * size_in_bytes(matrix.type));
+  in_parallel(numbers.size(), [&](std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t i = first; i < last; ++i) {
+      store_element(out.data(), matrix.type, i, static_cast<double>(numbers[i]));
+    }
+  });
+  return out;
 }
 
 LoadedMatrix load_vectors(const std::string& file, bool uint16_is_bf16) {

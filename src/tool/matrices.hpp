@@ -45,21 +45,24 @@ struct LoadedMatrix {
   std::uint64_t cols = 0;
   std::vector<std::byte> data;
   std::optional<files::PackedHeader> packed;  // of a .vkp file: `data` is its payload
-  // Of a GGUF tensor of codes: its blocks, whose elements, rounded to `type`, are `data`.
-  std::optional<Quantisation> quantisation;
-  std::vector<std::byte> blocks;
+  std::optional<Quantisation> quantisation;   // of a tensor of codes: `data` is its blocks
 
   // "a.npy (3, 512, 256)"
   std::string describe() const;
 };
 
-// `codes_as`: the type of the elements of codes.
-LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16,
-                         DataType codes_as = DataType::f16);
+// A matrix of elements.
+LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16);
+
+// B, which may be codes.
+LoadedMatrix load_weights(const std::string& file, bool uint16_is_bf16);
 
 // A or B, which may be packed. `halves`: of how many times N columns B is.
 LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOperand operand,
-                          std::uint64_t halves = 1, DataType codes_as = DataType::f16);
+                          std::uint64_t halves = 1);
+
+// The elements that the blocks of `matrix` stand for, rounded to its type.
+std::vector<std::byte> elements_of_blocks(const LoadedMatrix& matrix);
 
 // A vector as a matrix of one row: one dimension, or two where each matrix of the batch has its
 // own.

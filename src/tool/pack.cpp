@@ -59,16 +59,11 @@ PackedOperand chosen_operand(const PackCommand& command) {
 // The options say what the file does not.
 void take_file(const PackCommand& command, const MatrixOptions& options, Source& source) {
   const std::string& file = source.is_a() ? command.a_file : command.b_file;
-  LoadedMatrix loaded = load_matrix(file, command.bf16, command.type.value_or(DataType::f16));
+  const bool takes_codes = !source.is_a() && !command.codes;
+  LoadedMatrix loaded =
+      takes_codes ? load_weights(file, command.bf16) : load_matrix(file, command.bf16);
   const bool has_type = command.type && !loaded.quantisation;
-  if (loaded.quantisation && (source.is_a() || command.codes)) {
-    usage(loaded.describe() + " holds codes, " + to_string(*loaded.quantisation) +
-          ": give it as --b of `vkgemm pack`");
-  }
-  if (loaded.quantisation && !multiplies_codes(loaded.type)) {
-    usage("--dtype is " + std::string(to_string(loaded.type)) +
-          ": codes are multiplied as f16 or bf16");
-  }
+  if (command.type && loaded.quantisation) loaded.type = *command.type;
   if (options.describe_a_file(loaded.type) || has_type || command.product.has("k") ||
       command.product.has("batch")) {
     usage(file +
@@ -86,8 +81,7 @@ void take_file(const PackCommand& command, const MatrixOptions& options, Source&
           std::to_string(loaded.cols) + " columns");
   }
   p.n = source.is_a() ? 1 : loaded.cols / halves;
-  source.data = std::move(loaded.data);
-  source.blocks = std::move(loaded.blocks);
+  (loaded.quantisation ? source.blocks : source.data) = std::move(loaded.data);
   source.problem.quantised_b = loaded.quantisation;
 }
 
@@ -116,7 +110,7 @@ Source make_source(const PackCommand& command) {
 
 // The same values as `vkgemm run` generates.
 void generate(const PackCommand& command, Source& source) {
-  if (!source.data.empty()) return;
+  if (!source.data.empty() || !source.blocks.empty()) return;
   source.data = tool::generate(source.is_a() ? OperandId::a : OperandId::b, source.problem,
                                command.fill, command.seed);
 }

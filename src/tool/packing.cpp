@@ -51,7 +51,7 @@ void merge_batches(Problem& source, const Problem& problem) {
   source.b.batch_stride.reset();
 }
 
-// What one thread found.
+// The findings of one thread.
 struct Quantised {
   QuantisationErrors errors;
   std::string refused;  // the first element that has no code, and why

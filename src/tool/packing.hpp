@@ -95,7 +95,7 @@ struct Packed {
 // Packs an operand whose plain elements lie as `problem` says. `plain`: the elements on the device;
 // if it is empty, they are brought there. If the problem has quantised_b, B becomes codes and
 // `elements` become those that the codes stand for, rounded to their type. Fails if one is not
-// finite, before or after. With `blocks`, they are the codes, whose elements `elements` are. Packs
+// finite, before or after. With `blocks`, they are the codes, and `elements` are not touched. Packs
 // nothing if the device gains nothing.
 Packed pack(headless::Runner& runner, const Problem& problem, PackedOperand operand,
             std::span<std::byte> elements, DeviceSpan plain = {},

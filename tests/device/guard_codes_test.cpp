@@ -8,6 +8,7 @@
 #include "oracle/quantised.hpp"
 #include "problem/convert.hpp"
 #include "trial.hpp"
+#include "trial_operands.hpp"
 
 namespace vkgemm::test {
 namespace {
@@ -109,7 +110,7 @@ void CodeGuards::expect_codes_inside(const Problem& problem, Path path, std::siz
     const Operands operands{
         .codes = source(0, matrix.codes, lies.codes.alignment),
         .scales = source(1, matrix.scales, lies.scales.alignment),
-        .zeros = source(2, matrix.zeros, 1),
+        .zeros = source(2, matrix.zeros, lies.zeros.alignment),
         .packed = memories_[3]->place(plan->layout().bytes, plan->layout().alignment, touched)};
     ASSERT_TRUE(succeeds(own_runner_->submit(
         [&](VkCommandBuffer commands) { return plan->record(commands, operands); })));
@@ -132,13 +133,24 @@ void CodeGuards::expect_all_codes_inside(Path path) {
       {.type = CodeType::e5m2},
       {.type = CodeType::mxfp4},
       {.type = CodeType::mxfp4, .layout = ggml},
+      {.type = CodeType::nvfp4},
+      {.type = CodeType::nvfp4, .layout = ggml},
+      {.type = CodeType::int4, .group_k = 16, .zeros = true, .float_zeros = true},
+      {.type = CodeType::int4, .group_k = 64, .zeros = true, .layout = CodeLayout::gptq},
+      {.type = CodeType::int4, .group_k = 32, .zeros = true, .layout = CodeLayout::awq},
+      {.type = CodeType::q5_1},
+      {.type = CodeType::q3_k},
+      {.type = CodeType::q4_k},
+      {.type = CodeType::q6_k},
   };
   std::size_t turn = 0;
   bool small = false;
   for (const Quantisation& q : kinds) {
     for (const Layout layout : {Layout::row_major, Layout::col_major}) {
-      const bool in_blocks = q.layout == ggml;
+      const std::uint32_t from = source_of(q);
+      const bool in_blocks = IS_BLOCKS(from), in_words = !in_blocks && from != SOURCE_ARRAYS;
       if (in_blocks && layout == Layout::row_major) continue;
+      if (in_words && layout == Layout::col_major) continue;
       small = !small;
       for (const Shape& shape : {Shape{3, 5, 33}, Shape{17, 40, 66}}) {
         // Shapes take turns on a CPU, whose driver compiles slowly.
@@ -146,7 +158,8 @@ void CodeGuards::expect_all_codes_inside(Path path) {
         Problem problem = gemm(shape, DataType::f16);
         problem.d.type = DataType::f16;
         problem.a.alignment = problem.d.alignment = 2;
-        if (in_blocks) problem.k = rounded_up(problem.k, std::uint64_t{32});
+        if (in_blocks || in_words) problem.k = rounded_up(problem.k, code_unit(q));
+        if (in_words) problem.n = rounded_up(problem.n, code_unit(q));
         problem.b.layout = layout;
         problem.quantised_b = q;
         expect_codes_inside(problem, path, turn++);

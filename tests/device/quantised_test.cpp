@@ -416,7 +416,7 @@ TEST_F(QuantisedDirect, EveryKindOfCodes) {
     for (const Quantisation& q : all_kinds) {
       const Problem problem =
           with_codes(gemm({c.config.pack_a ? 35u : 64u, 70, 256}, c.input), q, Layout::row_major);
-      // With code_run 1, groups of 16 need another order than the tables'.
+      // Groups of 16 with code_run 1 need another order than the tables'.
       if (!takes(taking(c.config, q, c.input), problem, q, runner())) {
         EXPECT_EQ(with_group(q).group_k, 16u) << to_string(q);
         continue;
@@ -454,7 +454,7 @@ TEST_F(QuantisedDirect, EveryDepth) {
   }
 }
 
-// With scales of codes, of sums, and in two levels, from words, and with groups of 16.
+// Scales of codes, of sums and in two levels, codes from words, and groups of 16.
 class QuantisedFamilies : public QuantisedDirect,
                           public testing::WithParamInterface<std::size_t> {};
 
@@ -512,7 +512,7 @@ TEST_F(QuantisedDirect, SameBitsAsElements) {
       const Problem problem = with_codes(gemm({19, 37, 192}, c.input), q, Layout::row_major);
       Config config = taking(c.config, q, c.input);
       if (!rounds_elements(config, q, c.input)) continue;
-      // With code_run 1, groups of 16 need another order than the tables'.
+      // Groups of 16 with code_run 1 need another order than the tables'.
       if (!takes(config, problem, q, runner())) continue;
       if (is_left_out(config, planned(problem, {.quantisation = q}, config))) continue;
       Trial codes(problem, Fill::random, {.quantisation = q});

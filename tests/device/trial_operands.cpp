@@ -132,7 +132,7 @@ void fill_codes(oracle::CodeMatrix& codes, const Problem& problem, const Quantis
   };
   each_code(codes, problem.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
     const double scale = of_group(1, b, i, j);
-    // Where codes are random, every zero point.
+    // Random codes get every zero point.
     const double fraction = q.float_zeros && random ? 0.375 : 0.0;
     const double least = q.layout == CodeLayout::gptq ? 1.0 : 0.0;
     const double any =

@@ -29,7 +29,7 @@ void each_element(const OperandShape& shape, const Function& function) {
 void fill_operand(OperandId id, const Problem& problem, Fill fill, std::uint64_t seed,
                   HostBuffer& buffer);
 
-// What ld, batch_stride and K of codes are multiples of, at most.
+// The largest unit of ld, batch_stride and K of codes.
 std::uint64_t code_unit(const Quantisation& quantisation);
 
 // B before it is packed: codes with padding behind each line and matrix.

@@ -6,8 +6,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
+
+#if __has_include(<unistd.h>)
+#include <unistd.h>
+#endif
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -33,5 +40,29 @@ inline void require_message(const std::string& message, std::string_view source)
   require(message.starts_with(source), "'" + message + "' begins with " + std::string(source));
   require(message.size() < 2000, "a message is short: " + message);
 }
+
+// A file of this process, for readers that take a path. The destructor removes it.
+struct TemporaryFile {
+  explicit TemporaryFile(std::string name) {
+#if __has_include(<unistd.h>)
+    name += "_" + std::to_string(getpid());
+#endif
+    // Prefers a folder in memory: a disk takes milliseconds for each file.
+    const std::filesystem::path memory = "/dev/shm";
+    std::error_code code;
+    path = (std::filesystem::is_directory(memory, code) ? memory
+                                                        : std::filesystem::temp_directory_path()) /
+           name;
+  }
+  ~TemporaryFile() {
+    std::error_code code;
+    std::filesystem::remove(path, code);
+  }
+  void write(const std::uint8_t* data, std::size_t size) const {
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  }
+  std::filesystem::path path;
+};
 
 }  // namespace vkgemm::fuzz

@@ -1,44 +1,12 @@
 // GGUF files: refused with the name of the file, or every tensor is in the file and can be read.
 #include "files/gguf.hpp"
 
-#include <fstream>
-
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
-
 #include "fuzz.hpp"
-
-namespace {
-
-// One file, written again and again, that is removed at the end.
-struct TemporaryFile {
-  TemporaryFile() {
-    std::string name = "vkgemm_fuzz_gguf";
-#if __has_include(<unistd.h>)
-    name += "_" + std::to_string(getpid());
-#endif
-    // Prefers a folder in memory: a disk takes milliseconds for each file.
-    const std::filesystem::path memory = "/dev/shm";
-    std::error_code code;
-    path = (std::filesystem::is_directory(memory, code) ? memory
-                                                        : std::filesystem::temp_directory_path()) /
-           name;
-  }
-  ~TemporaryFile() {
-    std::error_code code;
-    std::filesystem::remove(path, code);
-  }
-  std::filesystem::path path;
-};
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vkgemm;
-  static const TemporaryFile temporary;
-  std::ofstream(temporary.path, std::ios::binary | std::ios::trunc)
-      .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  static const fuzz::TemporaryFile temporary("vkgemm_fuzz_gguf");
+  temporary.write(data, size);
   const std::string name = temporary.path.string() + ": ";
   auto file = files::GgufFile::open(temporary.path);
   if (!file) {

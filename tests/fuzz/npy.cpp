@@ -1,44 +1,12 @@
 // .npy files: refused with the file's name, or as large as they say that they are.
 #include "files/npy.hpp"
 
-#include <fstream>
-
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
-
 #include "fuzz.hpp"
-
-namespace {
-
-// One file, written again and again, that is gone at the end.
-struct TemporaryFile {
-  TemporaryFile() {
-    std::string name = "vkgemm_fuzz_npy";
-#if __has_include(<unistd.h>)
-    name += "_" + std::to_string(getpid());
-#endif
-    // In memory where there is such a folder: a disk takes milliseconds for each.
-    const std::filesystem::path memory = "/dev/shm";
-    std::error_code code;
-    path = (std::filesystem::is_directory(memory, code) ? memory
-                                                        : std::filesystem::temp_directory_path()) /
-           name;
-  }
-  ~TemporaryFile() {
-    std::error_code code;
-    std::filesystem::remove(path, code);
-  }
-  std::filesystem::path path;
-};
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vkgemm;
-  static const TemporaryFile file;
-  std::ofstream(file.path, std::ios::binary | std::ios::trunc)
-      .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  static const fuzz::TemporaryFile file("vkgemm_fuzz_npy");
+  file.write(data, size);
   const std::string name = file.path.string() + ": ";
   for (const bool bf16 : {false, true}) {
     const auto array = files::read_npy(file.path, {.uint16_is_bf16 = bf16});

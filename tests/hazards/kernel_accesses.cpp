@@ -1,176 +1,17 @@
 #include "kernel_accesses.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
-#include "kernels/steps.hpp"
+#include "kernel.hpp"
 #include "kernels/tiling.hpp"
 #include "lib/footprint.h"
-#include "problem/data_type.hpp"
-#include "problem/inputs/input.hpp"
 #include "problem/resolved_problem.hpp"
-#include "problem/row_op.hpp"
 
 namespace vkgemm::test {
-namespace {
-
-constexpr std::uint64_t word_bytes = sizeof(std::uint32_t);
-
-// Of an element; 0 for TYPE_NONE.
-std::uint64_t bytes_of(std::uint32_t type) {
-  const auto row = std::ranges::find(data_types, type, &DataTypeRow::constant);
-  return row != std::end(data_types) ? size_in_bytes(row->type) : 0;
-}
-
-// The bytes of an element of A and B as they are multiplied.
-std::uint64_t input_bytes(std::string_view module) {
-  const Input* const input = input_of_module(module);
-  return input != nullptr ? input->bytes() : 0;
-}
-
-template <class Block>
-Block block_of(const ParameterWords& words) {
-  Block block;
-  static_assert(sizeof block <= sizeof words);
-  std::memcpy(&block, words.data(), sizeof block);
-  return block;
-}
-
-// Matrices of the batch, or groups.
-struct Batches {
-  std::uint64_t first = 0;
-  std::uint64_t count = 1;
-};
-
-// Where they all share one matrix, the pitch is 0.
-Region repeated(Region region, std::uint64_t pitch, Batches batches) {
-  if (pitch == 0) return region;
-  region.address += batches.first * pitch;
-  region.matrices = {pitch, batches.count};
-  return region;
-}
-
-struct Shape {
-  std::uint64_t rows, cols, ld;
-  bool col_major;
-  std::uint64_t element;  // bytes
-};
-
-Region matrix(std::uint64_t address, const Shape& s, std::uint64_t pitch, Batches batches) {
-  const std::uint64_t length = s.col_major ? s.rows : s.cols;
-  const std::uint64_t lines = s.col_major ? s.cols : s.rows;
-  return repeated(
-      {.address = address, .bytes = length * s.element, .lines = {s.ld * s.element, lines}}, pitch,
-      batches);
-}
-
-Region vector(std::uint64_t address, std::uint64_t bytes, std::uint64_t pitch = 0,
-              Batches batches = {}) {
-  return repeated({.address = address, .bytes = bytes}, pitch, batches);
-}
-
-class Kernel {
- public:
-  explicit Kernel(const Launch& launch) : launch_(launch) {}
-
-  void gemm();
-  void gemm_split();
-  void grouped();
-  void reduce_tiles();
-  void sum_slices();
-  void reduce_rows();
-  void merge_states();
-  void sum_columns();
-  void reset();
-  void carry();
-  void sum_rows();
-  void group_table();
-  void pack();
-  void pack_codes();
-  void quantise_rows();
-
-  std::vector<Access> accesses;
-
- private:
-  template <class Block>
-  Block block() const {
-    return block_of<Block>(launch_.parameters);
-  }
-  std::uint32_t constant(std::size_t id) const { return launch_.constants[id]; }
-  // The bytes of an element that has a type of its own in memory, or has `element` ones.
-  std::uint64_t bytes_in_memory(std::size_t type, std::uint64_t element) const {
-    return constant(type) != TYPE_NONE ? bytes_of(constant(type)) : element;
-  }
-  bool is_gated() const { return constant(SPEC_GATE) != GATE_NONE; }
-  bool has_line_scales() const {
-    const Input* const input = input_of_module(launch_.module);
-    return input != nullptr && input->scales_lines;
-  }
-  bool has_values() const { return constant(SPEC_ROW_OP) >= ROW_OP_LOGSUMEXP; }
-  bool has_scalar() const { return has_values() && constant(SPEC_ROW_OP) != ROW_OP_QUANTISE; }
-  bool has_moments() const {
-    const auto row = std::ranges::find(row_ops, constant(SPEC_ROW_OP), &RowOpRow::constant);
-    return row != std::end(row_ops) && row->moments;
-  }
-  // Those of workgroups y.
-  template <class Block>
-  Batches launched(const Block& p) const {
-    return {p.first_batch, launch_.y};
-  }
-
-  void read(std::string_view what, const Region& region) {
-    accesses.push_back({.what = what, .region = region, .reads = true});
-  }
-  void write(std::string_view what, const Region& region) {
-    accesses.push_back({.what = what, .region = region, .writes = true});
-  }
-  void update(std::string_view what, const Region& region) {
-    accesses.push_back({.what = what, .region = region, .reads = true, .writes = true});
-  }
-  // A word that any number of dispatches may count in beside each other; 0: there is none.
-  void count(std::string_view what, std::uint64_t address, bool host_reads) {
-    if (address == 0) return;
-    accesses.push_back({.what = what,
-                        .region = vector(address, word_bytes),
-                        .reads = true,
-                        .writes = true,
-                        .atomic = true,
-                        .host_reads = host_reads});
-  }
-
-  std::uint64_t code_bytes(std::uint64_t ld, std::uint64_t depth) const;
-  void inputs(const gpu::GemmParams& p, Batches a, Batches b);
-  template <class Block>
-  void read_offsets(const Block& p);
-  gpu::GemmParams without_indices(const gpu::GroupedParams& p);
-  void epilogue(const gpu::GemmParams& p, Batches batches, Batches bias);
-  void step(const gpu::GemmParams& p, std::uint32_t word, Batches batches, Batches bias);
-  Region tile_sums(std::uint64_t address, std::uint64_t m, std::uint64_t row, std::uint64_t pitch,
-                   Batches batches) const;
-  void store_d(const gpu::GemmParams& p, Batches batches);
-  Region partial(const gpu::GemmParams& p, Batches batches) const;
-  Region row_states(std::uint64_t states, std::uint64_t m, std::uint64_t n, Batches batches) const;
-  template <class Block>
-  void row_vectors(const Block& p, std::uint64_t n);
-  template <class Block>
-  void row_values(const Block& p, std::uint64_t m, Batches batches);
-
-  const Launch& launch_;
-};
-
-// lib/quantised.h.
-std::uint64_t Kernel::code_bytes(std::uint64_t ld, std::uint64_t depth) const {
-  const std::uint32_t codes = constant(SPEC_CODES), group = constant(SPEC_CODE_GROUP_K);
-  const std::uint32_t scales = constant(SPEC_SCALE_TYPE), zeros = constant(SPEC_CODE_ZEROS);
-  const std::uint64_t block = group == 0 ? depth : CODE_DEPTH(group, scales);
-  if (block == 0) return 0;
-  return divided_up(depth, block) * ld *
-         (CODE_SCALES(group, scales, zeros) + CODE_BYTES(block, codes));
-}
 
 void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
   if (constant(SPEC_SUM_BATCH) != 0) a = b = {0, p.batch};
@@ -346,14 +187,6 @@ void Kernel::gemm_split() {
   store_d(p.gemm, batches);
 }
 
-template <class Block>
-void Kernel::read_offsets(const Block& p) {
-  const std::uint64_t offset_bytes = constant(SPEC_OFFSETS_64) != 0 ? 8 : 4;
-  const bool has_ends = constant(SPEC_GROUP_ENDS) != 0;
-  const std::uint64_t numbers = has_ends ? 2 * std::uint64_t{p.groups} : p.groups + 1;
-  read("offsets", vector(p.offsets, numbers * offset_bytes));
-}
-
 // lib/schedule/row_index.glsl: fields with another meaning have their own again.
 gpu::GemmParams Kernel::without_indices(const gpu::GroupedParams& p) {
   gpu::GemmParams seen = p.gemm;
@@ -524,75 +357,7 @@ void Kernel::reset() {
       {.what = "aborts", .region = vector(p.aborts, word_bytes), .reads = true, .atomic = true});
 }
 
-void Kernel::pack() {
-  const auto p = block<gpu::PackParams>();
-  // Lines of the source are as long as it is deep, or wide.
-  const std::uint64_t own = input_bytes(launch_.module);
-  const Input* const input = input_of_module(launch_.module);
-  const std::uint64_t element = own != 0 ? own : sizeof(std::uint16_t);
-  const std::uint64_t read_element =
-      bytes_in_memory(SPEC_A_TYPE, input != nullptr ? size_in_bytes(input->given) : element);
-  const bool halves = constant(SPEC_PACK_HALVES) != 0;
-  const bool by_turns = constant(SPEC_GATE_INTERLEAVED) != 0;
-  const bool gathers = constant(SPEC_GATHER) != 0;
-  if (gathers) read("row_index", vector(p.row_index, p.width * word_bytes));
-  const std::uint64_t width = gathers ? p.source_rows : p.width;
-  const Shape source{p.depth, by_turns ? 2 * width : width, p.source_ld,
-                     constant(SPEC_A_COL_MAJOR) == 0, read_element};
-  // Scales of lines are in front, as large as an element each.
-  const std::uint64_t half = std::uint64_t{p.copy_depth} + (has_line_scales() ? 1 : 0);
-  const std::uint64_t depth = halves ? 2 * half : half;
-  const Shape copy{depth, p.copy_ld, p.copy_ld, false, element};
-  if (constant(SPEC_GROUPED) != GROUPED_NONE) read_offsets(p);
-  read("source", matrix(p.source, source, p.source_batch, launched(p)));
-  if (halves && !by_turns) {
-    read("source", matrix(p.source + p.b_right, source, p.source_batch, launched(p)));
-  }
-  write("copy", matrix(p.copy, copy, p.copy_batch, launched(p)));
-}
-
-void Kernel::pack_codes() {
-  const auto p = block<gpu::PackCodesParams>();
-  const std::uint64_t halves = constant(SPEC_PACK_HALVES) != 0 ? 2 : 1, columns = halves * p.width;
-  const std::uint32_t bits = CODE_BITS(constant(SPEC_CODES)), group = constant(SPEC_CODE_GROUP_K);
-  const std::uint32_t from = constant(SPEC_CODE_SOURCE);
-  const bool ggml = IS_BLOCKS(from), in_rows = constant(SPEC_A_COL_MAJOR) != 0;
-  const bool awq = from == SOURCE_AWQ, gptq = !ggml && !awq && from != SOURCE_ARRAYS;
-  const bool floats = constant(SPEC_CODE_ZEROS) == ZEROS_FLOATS;
-  const std::uint64_t scale =
-      constant(SPEC_CODES) == CODES_E2M1 ? 1 : bytes_of(constant(SPEC_SCALE_TYPE));
-  const auto groups = [](std::uint64_t size, std::uint64_t one) {
-    return one == 0 ? 1 : divided_up(size, one);
-  };
-  const std::uint64_t column = ggml ? p.depth / BLOCK_CODES(from) * BLOCK_SIZE(from)
-                                    : divided_up(std::uint64_t{p.depth} * bits, 8);
-  const std::uint64_t deep = awq ? 1 : gptq ? 8 : 8 / bits;  // rows of B in a row of bytes
-  const std::uint64_t lines = in_rows ? divided_up(p.depth, deep) : columns;
-  read("source", repeated({.address = p.source,
-                           .bytes = in_rows ? columns * deep * bits / 8 : column,
-                           .lines = {p.source_ld, lines}},
-                          p.source_batch, launched(p)));
-  const std::uint64_t numbers =
-      groups(p.depth, group) * groups(columns, constant(SPEC_CODE_GROUP_N));
-  if (!ggml) read("scales", vector(p.scales, numbers * scale, p.scales_batch, launched(p)));
-  if (constant(SPEC_CODE_ZEROS) != 0) {
-    const std::uint64_t bytes = floats ? numbers * scale : awq || gptq ? numbers / 2 : numbers;
-    if (!ggml) read("zeros", vector(p.zeros, bytes, p.zeros_batch, launched(p)));
-  }
-  write("copy",
-        vector(p.copy, halves * code_bytes(p.copy_ld, p.copy_depth), p.copy_batch, launched(p)));
-}
-
-void Kernel::quantise_rows() {
-  const auto p = block<gpu::QuantiseRowsParams>();
-  const std::uint64_t element = bytes_of(constant(SPEC_SOURCE_TYPE));
-  const std::uint64_t scales = p.rows * sizeof(float);
-  read("source", matrix(p.source, {p.rows, p.columns, p.source_ld, false, element}, p.source_batch,
-                        launched(p)));
-  write("codes",
-        matrix(p.codes, {p.rows, p.columns, p.codes_ld, false, 1}, p.codes_batch, launched(p)));
-  write("scales", vector(p.scales, scales, scales, launched(p)));
-}
+namespace {
 
 // By the first part of a module's name: kernels that each main loop has, and others. Longer names
 // come first.

@@ -256,9 +256,10 @@ TEST_F(Gguf, TensorsAreMatrices) {
   parts.filled("q4_k", {512, 3}, 12, gguf_data(3 * 2 * 144));
   parts.filled("batch", {2, 3, 4}, 0, gguf_data(2 * 3 * 4 * 4));
   parts.filled("vector", {8}, 0, gguf_data(32));
+  parts.filled("wide", {std::uint64_t{1} << 32, 0}, 12, "");
   write(parts.bytes());
   const auto load = [&](const char* name) {
-    return tool::load_matrix(utf8(path_) + ":" + name, false);
+    return tool::load_weights(utf8(path_) + ":" + name, false);
   };
   const tool::LoadedMatrix codes = load("q4_k");
   EXPECT_EQ(codes.rows, 512u);
@@ -267,8 +268,9 @@ TEST_F(Gguf, TensorsAreMatrices) {
   EXPECT_EQ(codes.layout, Layout::col_major);
   ASSERT_TRUE(codes.quantisation);
   EXPECT_EQ(to_string(*codes.quantisation), "q4_k");
-  EXPECT_EQ(codes.blocks.size(), 3u * 2 * 144);
-  EXPECT_EQ(codes.data.size(), 512u * 3 * 2);
+  EXPECT_EQ(codes.data.size(), 3u * 2 * 144);
+  EXPECT_EQ(tool::elements_of_blocks(codes).size(), 512u * 3 * 2);
+  EXPECT_THROW(tool::load_matrix(utf8(path_) + ":q4_k", false), tool::Failure);
   const tool::LoadedMatrix batch = load("batch");
   EXPECT_EQ(batch.batch, 4u);
   EXPECT_EQ(batch.rows, 2u);
@@ -277,6 +279,7 @@ TEST_F(Gguf, TensorsAreMatrices) {
   EXPECT_FALSE(batch.quantisation);
   EXPECT_THROW(load("vector"), tool::Failure);
   EXPECT_THROW(load("other"), tool::Failure);
+  EXPECT_THROW(tool::elements_of_blocks(load("wide")), tool::Failure);
 }
 
 TEST_F(Gguf, Alignments) {

@@ -6,8 +6,8 @@
 // be of one column. The self-test finds out whether they are.
 #extension GL_KHR_shader_subgroup_shuffle : require
 
-// With INTERLEAVE_K, groups may end within what changes places (fragment_words.glsl). Each invocation then has all
-// its elements of two groups in one of them. The self-test finds out whether it does, with code_run 4.
+// INTERLEAVE_K may mix the words of two groups (fragment_words.glsl). All elements of an invocation are then of one of
+// these groups. The self-test verifies it, with code_run 4.
 const uint INTERLEAVED_DEPTH = INTERLEAVED_BYTES / IN_BYTES;
 const uint GROUP_DEPTH = CODE_GROUP_K == 0 ? INTERLEAVED_DEPTH : CODE_GROUP_K;
 const uint CUT_DEPTH = INTERLEAVE_K == 0 ? INTERLEAVED_DEPTH : GROUP_DEPTH;
@@ -49,7 +49,7 @@ uint unit_levels[UNIT_SLOTS][MOST_ENTRIES];  // the words of blocks, of scales i
 uint own_columns[OWN_COLUMNS], sum_columns[SUM_VALUES];
 uint own_group;  // of two, with GROUPS_BY_LANE
 
-// Columns from a CodePlace to an entry's, the same for all units.
+// Bytes from the first entry of a row, at a CodePlace, to another column's. They are the same for all units.
 uint entry_columns[MOST_ENTRIES];
 // Bytes from an entry to the next column's.
 const uint ENTRY_STRIDE = TWO_LEVELS ? 4 : ENTRY_BYTES;
@@ -144,8 +144,8 @@ uint own_zero(const uint s, const uint g, const uint j, const uint c) {
     return LOADS_OWN ? zero_bits(unit_scales[s][entry], unit_zeros[s][entry]) : own_zeros[g][j][c];
 }
 
-// The scale of own column `c`, and what is added to codes: before them, minus a zero point of floats; behind the
-// product, a minimum.
+// The scale of own column `c`, and a summand: minus a zero point of floats, which is added to codes, or a minimum,
+// which is added to products.
 vec2 own_factor(const uint slot, const uint g, const uint j, const uint c) {
     const uint s = slot * UNIT_SCALES + g, i = j * OWN_COLUMNS + c;
     if (TWO_LEVELS) return vec2(1.0, -1.0) * levels_of(unit_levels[slot][i], unit_scales[s][i]);

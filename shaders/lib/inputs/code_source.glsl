@@ -45,7 +45,7 @@ uint source_code(uint64_t source, uint k, uint column) {
                                          : source + uint64_t(column) * p.source_ld + k / PER_BYTE;
     const uint byte = load_byte(at);
     const uint code = PER_BYTE == 2 ? (k % 2 != 0 ? byte >> 4 : byte & 15) : byte;
-    // From two's complement; those with zero points begin at the lowest value.
+    // Codes in two's complement become unsigned. Codes with zero points are unsigned.
     if (CODE_ZEROS != ZEROS_NONE) return code;
     if (CODES == CODES_INT8) return code ^ 0x80u;
     return CODES == CODES_INT4 ? code ^ 8u : code;
@@ -83,7 +83,7 @@ uint source_zero(uint64_t zeros, uint k, uint column) {
     return nibble(word + in_word / 2, in_word % 2 != 0) + (CODE_SOURCE == SOURCE_GPTQ ? 1 : 0);
 }
 
-// Scale and what stands behind it, of the group of element (k, column).
+// The scale of the group of element (k, column), and its zero point or minimum.
 uvec2 source_entry(uint64_t source, uint64_t scales, uint64_t zeros, uint k, uint column) {
     if (IN_BLOCKS)
         return block_entry(source_block(source, k, column),

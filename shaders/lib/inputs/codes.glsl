@@ -4,9 +4,10 @@
 
 const bool QUANTISED = IN_CODES;
 const bool CODES_ARE_INTEGERS = CODES == CODES_INT8 || CODES == CODES_INT4;
-const uint BLOCK_BYTES = BLOCK_SCALES + CODE_BYTES(CODE_DEPTH(CODE_GROUP_K, SCALE_TYPE), CODES);  // of a column, with its scales
+// Bytes of a column, with its scales.
+const uint BLOCK_BYTES = BLOCK_SCALES + CODE_BYTES(CODE_DEPTH(CODE_GROUP_K, SCALE_TYPE), CODES);
 
-// Where the block of element k stands, and its codes of k to k + 7.
+// The addresses of the block of element k, and of the codes of k to k + 7.
 uint64_t code_block(uint64_t b, uint k) {
     return CODE_GROUP_K == 0 ? b : b + uint64_t(k / CODE_DEPTH(CODE_GROUP_K, SCALE_TYPE)) * size_ldb() * BLOCK_BYTES;
 }
@@ -16,8 +17,8 @@ uint64_t codes_address(uint64_t b, uint k, uint n) {
            (uint64_t(within_block(k) / 8) * size_ldb() + n) * CODE_WIDTH;
 }
 
-// What an entry makes of codes: factor * (code_value() - zero) + minimum. All products are exact if there are
-// minima: nothing but sums is rounded.
+// The element of a code is factor * (code_value() - zero) + minimum. Products are exact if there are minima: only sums
+// are rounded.
 struct Scale {
     float factor, zero, minimum;
 };

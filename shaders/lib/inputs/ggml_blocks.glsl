@@ -19,7 +19,7 @@ uint bits_at(const uint64_t at, const uint shift, const uint count) {
 
 // Code `i` of a block.
 uint block_code(const uint64_t block, const uint i) {
-    // Of 32: byte j holds codes j and j + 16.
+    // Blocks of 32: byte j holds codes j and j + 16.
     const uint64_t half_byte = block + i % 16;
     const bool upper = i >= 16;
     if (CODE_SOURCE == SOURCE_Q4_0) return nibble(half_byte + 2, upper);
@@ -31,12 +31,12 @@ uint block_code(const uint64_t block, const uint i) {
         return 112 + (nibble(half_byte + 6, upper) | bits_at(block + 2 + i / 8, i % 8, 1) << 4);
     if (CODE_SOURCE == SOURCE_Q5_1)
         return nibble(half_byte + 8, upper) | bits_at(block + 4 + i / 8, i % 8, 1) << 4;
-    // Of 16: byte j holds codes j and j + 8.
+    // Parts of 16: byte j holds codes j and j + 8.
     if (CODE_SOURCE == SOURCE_NVFP4) return nibble(block + 4 + i / 16 * 8 + i % 8, i % 16 >= 8);
     // Byte j holds 4 or 8 neighbours.
     if (CODE_SOURCE == SOURCE_Q2_0) return 7 + bits_at(block + 2 + i / 4, i % 4 * 2, 2);
     if (CODE_SOURCE == SOURCE_Q1_0) return 7 + 2 * bits_at(block + 2 + i / 8, i % 8, 1);
-    // Of 256, in halves of 128 or by pairs of 32.
+    // Blocks of 256 have halves of 128, or pairs of 32.
     const uint part = i / 128, within = i % 128, line = i % 32, quarter = within / 32;
     if (CODE_SOURCE == SOURCE_TQ2_0) return 7 + bits_at(block + part * 32 + line, 2 * quarter, 2);
     if (CODE_SOURCE == SOURCE_Q2_K) return bits_at(block + 16 + part * 32 + line, 2 * quarter, 2);
@@ -75,7 +75,7 @@ uint nvfp4_scale(const uint byte) {
     return byte == 0x7fu ? 0 : packHalf2x16(vec2(e4m3_value(byte & 0x7fu), 0.0));
 }
 
-// Scale and what stands behind it, of group `g` of a block.
+// The scale of group `g` of a block, and its minimum.
 uvec2 block_entry(const uint64_t block, const uint g) {
     if (CODE_SOURCE == SOURCE_MXFP4) return uvec2(e8m0_to_bf16(load_byte(block)), 0);
     if (CODE_SOURCE == SOURCE_NVFP4) return uvec2(nvfp4_scale(load_byte(block + g)), 0);

@@ -21,7 +21,7 @@ namespace {
 void set_codes(Constants& constants, const Quantisation& q) {
   constants.set(SPEC_CODES, form_of(q.type).codes);
   constants.set(SPEC_CODE_GROUP_K, with_group(q).group_k);
-  constants.set(SPEC_SCALE_TYPE, vkgemm::scales_of(q));
+  constants.set(SPEC_SCALE_TYPE, scale_constant(q));
   constants.set(SPEC_CODE_ZEROS, zeros_of(q));
 }
 
@@ -40,7 +40,7 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
                 to_string(p.b.type), rounds ? ", scales multiply codes" : ", scales multiply sums");
 }
 
-// Elements that f32 makes take longer, and have tuned shapes of their own.
+// Elements that are computed in f32 take longer, and have tuned shapes of their own.
 constexpr std::string_view wide_scales = ":scales=f32";
 
 // The first type whose codes stand for the same numbers.

@@ -179,7 +179,7 @@ DataType packed_scale_type(const Quantisation& q) noexcept {
   return form.group_k != 0 ? form.scale_type : q.scale_type;
 }
 
-std::uint32_t scales_of(const Quantisation& q) noexcept {
+std::uint32_t scale_constant(const Quantisation& q) noexcept {
   return form_of(q.type).has_levels ? SCALE_LEVELS : row_of(packed_scale_type(q)).constant;
 }
 
@@ -221,14 +221,14 @@ Quantisation as_packed(const Quantisation& q) noexcept {
 
 std::uint32_t code_depth(const Quantisation& q) noexcept {
   const std::uint32_t group = with_group(q).group_k;
-  return group == 0 ? 0 : CODE_DEPTH(group, scales_of(q));
+  return group == 0 ? 0 : CODE_DEPTH(group, scale_constant(q));
 }
 
 std::uint64_t packed_bytes(const Quantisation& q, std::uint64_t width,
                            std::uint64_t depth) noexcept {
   if (width == 0 || depth == 0) return 0;
   const std::uint64_t block = code_depth(q) == 0 ? depth : code_depth(q);
-  const std::uint64_t column = CODE_SCALES(with_group(q).group_k, scales_of(q), zeros_of(q)) +
+  const std::uint64_t column = CODE_SCALES(with_group(q).group_k, scale_constant(q), zeros_of(q)) +
                                CODE_BYTES(block, form_of(q.type).codes);
   return depth / block * column * width;
 }

@@ -35,7 +35,7 @@ inline std::uint32_t bits_of(CodeType type) noexcept { return CODE_BITS(form_of(
 // The type of scales in packed bytes, of one level; and the constants SCALE_TYPE, CODE_ZEROS and
 // CODE_SOURCE.
 DataType packed_scale_type(const Quantisation& quantisation) noexcept;
-std::uint32_t scales_of(const Quantisation& quantisation) noexcept;
+std::uint32_t scale_constant(const Quantisation& quantisation) noexcept;
 std::uint32_t zeros_of(const Quantisation& quantisation) noexcept;
 std::uint32_t source_of(const Quantisation& quantisation) noexcept;
 
@@ -64,7 +64,7 @@ struct CodeArray {
   std::uint32_t alignment = 1;
 };
 
-// With the group and the layout that a type has, and the group that a layout has.
+// The quantisation, with the group and the layout that a type has, and the group that a layout has.
 Quantisation with_group(Quantisation quantisation);
 
 // The arrays that B is packed from.
