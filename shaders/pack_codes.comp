@@ -1,4 +1,4 @@
-// Brings a quantised B to the order of lib/quantised.h.
+// Brings a quantised B to the order of lib/quantised.h. B_TYPE: the integers as which codes are multiplied, if they are.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS PackCodesParams
@@ -6,13 +6,18 @@
 #include "lib/types.glsl"
 #include "lib/inputs/code_source.glsl"
 
+uint code_shift(const uint e) {
+    const uint apart = B_TYPE != TYPE_NONE ? e % 4 * 8 + e / 4 * 4 : e * 4;
+    return CODE_WIDTH == 4 ? apart : e * CODE_WIDTH % 32;
+}
+
 void main() {
     const CodeTile t = code_tile();
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * (PACK_TILE / 8); i += LOCAL_SIZE) {
         const uint n = t.first_n + i % PACK_TILE, k = t.first_k + i / PACK_TILE * 8;
         uvec2 words = uvec2(0);
         [[unroll]] for (uint e = 0; e < 8; ++e)
-            words[e * CODE_WIDTH / 32] |= code_at(t, k + e, n) << (e * CODE_WIDTH % 32);
+            words[e * CODE_WIDTH / 32] |= code_at(t, k + e, n) << code_shift(e);
         const uint64_t to = codes_address(t, k) + uint64_t(n) * CODE_WIDTH;
         if (CODE_WIDTH == 4) U32(to).x = words.x;
         else U32x2(to).x = words;

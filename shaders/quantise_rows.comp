@@ -1,6 +1,7 @@
 // Rows of f16, bf16 or f32 become codes of 8 bits and a scale each:
 //   scale = max|row| / 127,  code = nearest integer to x * (127 / max|row|)
-// A workgroup quantises TILE_M rows at once, each by LANES invocations. A_VECTOR: these load 16 bytes and
+// With A_GROUP_K each group of so many columns is a row of its own here. A workgroup quantises TILE_M of these rows at
+// once, each by LANES invocations. A_VECTOR: these load 16 bytes and
 // store 8 codes at a time. Magnitudes are compared as bits, in whose order Inf and NaN are the largest.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -14,6 +15,9 @@ const uint STEP = LANES * QUANTISE_PIECE;  // columns of a row that its lanes ta
 const uint FAN = LANES < 16 ? LANES : 16;  // lanes that merge what all have found
 shared uint lane_most[QUANTISE_ROWS_BYTES(LOCAL_SIZE) / 4];
 
+// What shares a scale: the columns of a row, or of a group.
+uint columns;
+
 struct Piece {
     float x[QUANTISE_PIECE];
 };
@@ -23,7 +27,7 @@ uint column(uint first, const uint e) {
     const uint lane = gl_LocalInvocationIndex % LANES;
     return A_VECTOR != 0 ? first + lane * QUANTISE_PIECE + e : first + e * LANES + lane;
 }
-bool is_whole(uint first) { return A_VECTOR != 0 && column(first, QUANTISE_PIECE - 1) < p.columns; }
+bool is_whole(uint first) { return A_VECTOR != 0 && column(first, QUANTISE_PIECE - 1) < columns; }
 
 // Zero where there is no column.
 Piece load_piece(uint64_t source, uint first) {
@@ -43,7 +47,7 @@ Piece load_piece(uint64_t source, uint first) {
         [[unroll]] for (uint e = 0; e < QUANTISE_PIECE; ++e) {
             const uint col = column(first, e);
             piece.x[e] = 0.0;
-            if (col < p.columns) piece.x[e] = load1(source + uint64_t(col) * bytes, SOURCE_TYPE);
+            if (col < columns) piece.x[e] = load1(source + uint64_t(col) * bytes, SOURCE_TYPE);
         }
     }
     return piece;
@@ -86,7 +90,7 @@ void store_piece(uint64_t codes, uint first, const Piece piece, const float fact
     } else {
         [[unroll]] for (uint e = 0; e < QUANTISE_PIECE; ++e) {
             const uint col = column(first, e);
-            if (col < p.columns) U8(codes + col).x = uint8_t(code(piece.x[e], factor));
+            if (col < columns) U8(codes + col).x = uint8_t(code(piece.x[e], factor));
         }
     }
 }
@@ -95,29 +99,33 @@ void store_piece(uint64_t codes, uint first, const Piece piece, const float fact
 void store_zeros(uint64_t codes) {
     Piece zeros;
     [[unroll]] for (uint e = 0; e < QUANTISE_PIECE; ++e) zeros.x[e] = 0.0;
-    [[dont_unroll]] for (uint first = 0; first < p.columns; first += STEP)
+    [[dont_unroll]] for (uint first = 0; first < columns; first += STEP)
         store_piece(codes, first, zeros, 0.0);
 }
 
 void main() {
     const uint64_t batch = first_batch() + gl_WorkGroupID.y;
     const uint row = (first_tile() + gl_WorkGroupID.x) * TILE_M + gl_LocalInvocationIndex / LANES;
-    const uint seen_row = min(row, p.rows - 1);  // all take part in barriers
+    const uint groups = A_GROUP_K == 0 ? 1 : (p.columns + A_GROUP_K - 1) / CODE_DIVISOR(A_GROUP_K);
+    const uint rows = p.rows * groups;
+    const uint seen_row = min(row, rows - 1);  // all take part in barriers
+    const uint from = seen_row % groups * A_GROUP_K, line = seen_row / groups;
+    columns = A_GROUP_K == 0 ? p.columns : min(A_GROUP_K, p.columns - from);
     const uint64_t source = p.source + batch * p.source_batch +
-                            uint64_t(seen_row) * p.source_ld * type_size(SOURCE_TYPE);
-    const uint64_t codes = p.codes + batch * p.codes_batch + uint64_t(seen_row) * p.codes_ld;
+                            (uint64_t(line) * p.source_ld + from) * type_size(SOURCE_TYPE);
+    const uint64_t codes = p.codes + batch * p.codes_batch + uint64_t(line) * p.codes_ld + from;
 
     Piece kept[QUANTISE_KEPT];
     [[unroll]] for (uint i = 0; i < QUANTISE_KEPT; ++i) kept[i] = load_piece(source, i * STEP);
     uint most = 0;
     [[unroll]] for (uint i = 0; i < QUANTISE_KEPT; ++i) most = max(most, most_of(kept[i]));
-    [[dont_unroll]] for (uint first = QUANTISE_KEPT * STEP; first < p.columns; first += STEP)
+    [[dont_unroll]] for (uint first = QUANTISE_KEPT * STEP; first < columns; first += STEP)
         most = max(most, most_of(load_piece(source, first)));
     most = merge_lanes(most);
-    if (row >= p.rows) return;
+    if (row >= rows) return;
 
     if (gl_LocalInvocationIndex % LANES == 0)
-        U32(p.scales + (batch * p.rows + row) * 4).x = code_scale(most);
+        U32(p.scales + (batch * rows + row) * 4).x = code_scale(most);
     if (!has_codes(most)) {
         store_zeros(codes);
         return;
@@ -125,6 +133,6 @@ void main() {
     const float factor = code_factor(most);
     [[unroll]] for (uint i = 0; i < QUANTISE_KEPT; ++i)
         store_piece(codes, i * STEP, kept[i], factor);
-    [[dont_unroll]] for (uint first = QUANTISE_KEPT * STEP; first < p.columns; first += STEP)
+    [[dont_unroll]] for (uint first = QUANTISE_KEPT * STEP; first < columns; first += STEP)
         store_piece(codes, first, load_piece(source, first), factor);
 }

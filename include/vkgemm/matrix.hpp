@@ -168,8 +168,8 @@ struct Quantisation {
   bool operator==(const Quantisation&) const = default;
 };
 
-// Rows of a matrix as s8 codes, with a scale for each row (Context::plan_quantise_rows()). The
-// codes are A of an s8 product, the scales its row_scales (Scales::per_matrix).
+// Rows of a matrix as s8 codes, with a scale for each row or group (Context::plan_quantise_rows()).
+// The codes are A of an s8 product, the scales its row_scales (Scales::per_matrix).
 //
 //   scale = max|row| / 127      code = nearest integer, to even, of x * (127 / max|row|)
 //
@@ -184,8 +184,13 @@ struct Quantisation {
 // matrix as a row-major one of N rows and K columns: the codes are a column-major B, the scales its
 // column_scales.
 //
-// rows, columns, batch and every ld are at most 2^31 - 1. If rows or batch is 0, the plan does
-// nothing. If columns is 0, scales are 0.
+// With group_k, each row has a scale for each group of so many columns, the last of which may be
+// shorter: rows × ⌈columns/group_k⌉ scales, row after row. The codes are A of a product with a
+// quantised B, the scales its row_scales, and group_k is Problem::a_group_k.
+//
+// rows, columns, batch and every ld are at most 2^31 - 1, and so are all groups of a matrix. If
+// rows or batch is 0, the plan does nothing. If columns is 0, scales are 0, and of groups there are
+// none.
 struct RowQuantisation {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
@@ -197,6 +202,8 @@ struct RowQuantisation {
   // batch_stride are such multiples; otherwise single elements.
   Matrix source = {};
   Matrix codes = {.type = DataType::s8};
+
+  std::uint32_t group_k = 0;  // 32, 64, 128, or 0: a scale for a whole row
 
   bool operator==(const RowQuantisation&) const = default;
 };

@@ -222,6 +222,7 @@ struct SplitK {
 //   in f32.
 // - s8 products are accumulated in s32, exactly: K is at most 131071. D may be s32, the sums
 //   themselves: then no field of the epilogue is set, and there are no gates or row reductions.
+// - An s8 A times a quantised B, b.type s8: a_group_k.
 // - C, D, aux and tensors may each be f16, bf16, f32, s8, u8, e4m3 or e5m2, bias f16, bf16 or f32.
 //   C, D and aux have one layout.
 //
@@ -284,8 +285,22 @@ struct Problem {
   // may each be f16, bf16 or f32. vkgemm rounds elements of another type to nearest even, while it
   // loads them or in a copy in the workspace. f32 elements beyond the range of f16 become infinite.
   // Context::plan_pack() converts weights once. b.type of a quantised B must be this type. That of
-  // a packed B may be its source's type or this type. Not set: A and B have one type.
+  // a packed B may be its source's type or this type. Not set: A and B have one type. s8: as if it
+  // were not set, with a quantised B alone.
   std::optional<DataType> multiply_as = std::nullopt;
+
+  // 8-bit activations: A holds codes of s8, and B, of type s8, is quantised with codes that are
+  // integers. Operands::row_scales has ⌈K/a_group_k⌉ scales for each row, row after row:
+  //   A(i, k) = row_scales[i, k / a_group_k] · a(i, k)
+  // 32, 64, 128, or 0: one scale for all of K, or none. epilogue.row_scales says whether matrices
+  // of a batch share the scales. Context::plan_quantise_rows() makes codes and scales.
+  //
+  // vkgemm adds a·code up in s32 as far as both operands' groups reach: these sums are exact, of
+  // at most 128 products if there are groups of A. Scales multiply them in f32, zero points are
+  // subtracted from codes, and minima multiply the sums of a. So the result has the errors of A's
+  // codes and of f32 sums alone. Main loops khr and fma have kernels. Not supported: codes that are
+  // floats.
+  std::uint32_t a_group_k = 0;
 
   // The number of slices of K, and the mode of their addition.
   SplitK split_k = {};

@@ -704,8 +704,8 @@ typedef struct VkgemmProblem {
   const VkgemmMatrix* t3;
 
   // The type in which A and B are multiplied: f16 or bf16. If it is set, A and B may have mixed
-  // types, as Problem::multiply_as in vkgemm/problem.hpp describes. Default any: A and B have one
-  // type.
+  // types, as Problem::multiply_as in vkgemm/problem.hpp describes. s8: as if it were not set, with
+  // a quantised B alone. Default any: A and B have one type.
   VkgemmDataType multiply_as;
 
   // True: the products of `batch` are added up before the epilogue, as Problem::sum_batch in
@@ -716,6 +716,12 @@ typedef struct VkgemmProblem {
   // * batch_stride. Scales per matrix and row_values are contiguous, those of (o, i) at o * batch +
   // i. Default 1; with a grouping it must be 1; 0: nothing is done.
   uint64_t outer_batch;
+
+  // 8-bit activations: A holds codes of s8, and B of type s8 is quantised with codes that are
+  // integers. row_scales has ceil(K / a_group_k) scales for each row, row after row. 32, 64, 128,
+  // or 0: one scale for all of K, or none. Default 0. See Problem::a_group_k in vkgemm/problem.hpp.
+  uint32_t a_group_k;
+  uint32_t reserved;
 } VkgemmProblem;
 
 // Each sets the first struct_size bytes to the defaults. Any thread.
@@ -1461,7 +1467,7 @@ VKGEMM_API VkgemmStatus vkgemm_fingerprint_difference(const VkgemmFingerprint* g
 // rows, columns, batch and every leading dimension are at most 2^31 - 1.
 typedef struct VkgemmRowQuantisation {
   uint32_t struct_size;
-  uint32_t reserved;
+  uint32_t group_k;            // 32, 64, 128: columns that share a scale; default 0: a whole row
   uint64_t rows;               // default 0; 0: nothing is done
   uint64_t columns;            // default 0; 0: scales are 0
   uint64_t batch;              // default 1; 0: nothing is done
@@ -1474,8 +1480,9 @@ VKGEMM_API VkgemmStatus vkgemm_row_quantisation_init(VkgemmRowQuantisation* quan
                                                      size_t struct_size);
 
 // Plans the quantisation of rows. Operands: reads `source`, writes `codes` and `scales`. Source and
-// codes are aligned as VkgemmMatrix::alignment promises. Scales are f32, `rows` for each matrix,
-// contiguous, aligned to 4 bytes. No barrier is recorded.
+// codes are aligned as VkgemmMatrix::alignment promises. Scales are f32, `rows` for each matrix or,
+// with group_k, rows · ceil(columns / group_k), contiguous, aligned to 4 bytes. No barrier is
+// recorded.
 //
 // VKGEMM_ERROR_INVALID_ARGUMENT for what contradicts itself, VKGEMM_ERROR_UNSUPPORTED for another
 // type, layout or packing than VkgemmRowQuantisation names, and on a device without

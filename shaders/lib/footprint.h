@@ -44,6 +44,17 @@
 // Column sums reuse it, too: a place for each x4 of each row of invocations.
 #define FMA_SUMS(tile_m, tile_n, fragment_m) ((tile_m) / (fragment_m) * ((tile_n) / 4))
 
+// Sums of integers over groups of K (staged_scales.glsl) are as deep as all groups of a k-tile permit. Beside the
+// k-tile stand, for each sum, the scales of rows, if there are any, of columns, and the minima of columns.
+#define LOWEST_BIT(x) ((x) & (~(x) + 1))
+#define WITHIN_GROUP(depth, group) \
+    ((group) == 0 ? (depth) : LOWEST_BIT(group) < (depth) ? LOWEST_BIT(group) : (depth))
+#define SCALED_SUM_DEPTH(tile_k, a_group, b_group) \
+    WITHIN_GROUP(WITHIN_GROUP(LOWEST_BIT(tile_k), a_group), b_group)
+#define STAGED_SCALES(tile_m, tile_n, tile_k, a_group, b_group) \
+    ((tile_k) / SCALED_SUM_DEPTH(tile_k, a_group, b_group) *    \
+     (((a_group) == 0 ? 0 : (tile_m)) + 2 * (tile_n)) / 4)
+
 // skinny adds up one row of the tile at a time, of invocations that are SKINNY_PIECE deep each.
 #define SKINNY_SUMS(tile_n, tile_k) ((tile_k) / SKINNY_PIECE * ((tile_n) / 4))
 

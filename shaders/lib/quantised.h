@@ -5,7 +5,8 @@
 //            as bf16; NaN where a code is one of e4m3). The zero point, if there
 //            is one (ZEROS_*), follows in as many bits
 //   codes    For each 8 of K a row of their codes, column by column: of 4 bits a word, the first
-//            code lowest; of 8 bits two words. Or in fragment order (code_fragments.glsl), in as many
+//            code lowest; of 8 bits two words. If codes of 4 bits are multiplied as s8, the lower
+//            halves of a word's bytes have the first four. Or in fragment order (code_fragments.glsl), in as many
 //            bytes
 //
 // Scales in two levels begin with a row of words, one a column. A word is an f32, which multiplies all

@@ -25,14 +25,20 @@ std::uint32_t local_size(const Limits& limits) {
   return std::min(std::uint32_t{QUANTISE_LOCAL_SIZE}, std::bit_floor(limits.max_invocations));
 }
 
-// Invocations of a row: as many as it has pieces.
+// A line is what shares a scale: a row, or a group of it.
+std::uint64_t line_length(const ResolvedRowQuantisation& q) {
+  return q.group_k == 0 ? q.columns : std::min<std::uint64_t>(q.columns, q.group_k);
+}
+
+// Invocations of a line: as many as it has pieces.
 std::uint32_t lanes(const ResolvedRowQuantisation& q, const Limits& limits) {
-  const std::uint64_t pieces = divided_up(std::max<std::uint64_t>(q.columns, 1), QUANTISE_PIECE);
+  const std::uint64_t pieces =
+      divided_up(std::max<std::uint64_t>(line_length(q), 1), QUANTISE_PIECE);
   return narrow(std::min<std::uint64_t>(std::bit_ceil(pieces), local_size(limits)));
 }
 
 std::uint64_t tiles(const ResolvedRowQuantisation& q, const Limits& limits) {
-  return divided_up(q.rows, local_size(limits) / lanes(q, limits));
+  return divided_up(q.rows * q.groups, local_size(limits) / lanes(q, limits));
 }
 
 // Unlike allows_vectors() for rows of any length, whose ends are taken element by element.
@@ -66,6 +72,7 @@ Step quantise_rows_step(const ResolvedRowQuantisation& q, const Limits& limits) 
   Constants constants(step.key.constants);
   constants.set(SPEC_LOCAL_SIZE, local_size(limits));
   constants.set(SPEC_TILE_M, local_size(limits) / lanes(q, limits));
+  constants.set(SPEC_A_GROUP_K, q.group_k);
   constants.set(SPEC_SOURCE_TYPE, row_of(q.source.type).constant);
   // Element by element neighbours are of different invocations: better for rows of less than a
   // piece.

@@ -72,8 +72,9 @@ Expected EpilogueOracle::pre(std::uint64_t batch, std::uint64_t i, std::uint64_t
     const std::uint64_t first = scales == Scales::per_matrix ? batch * length : 0;
     return load_element(factors, DataType::f32, first + at);
   };
-  const double row_scale =
-      scale(epilogue_.row_scales, operands_[OperandId::row_scales], problem_.m, i);
+  // Groups of K have scales of rows that are A's (tile_reference.cpp).
+  const Scales of_rows = problem_.a_group_k == 0 ? epilogue_.row_scales : Scales::none;
+  const double row_scale = scale(of_rows, operands_[OperandId::row_scales], problem_.m, i);
   const double scales =
       row_scale * scale(epilogue_.column_scales, operands_[OperandId::column_scales],
                         product_columns(problem_), j);
@@ -120,7 +121,8 @@ void EpilogueOracle::bound(Expected& expected, double product_size, double magni
   // The accumulation, which is one rounding if it is exact, and two of factors; then four roundings
   // of the epilogue; then results below f32's smallest normal number, which a device may flush to
   // zero.
-  const double sums = is_integer(problem_.a.type) ? 1.0 : 2.0 * k + 2.0;
+  const bool exact = is_integer(problem_.a.type) && !problem_.quantised_b;
+  const double sums = exact ? 1.0 : 2.0 * k + 2.0;
   const double factors = has_scales() ? 2.0 : 0.0;
   const double products = find_input(problem_.f32_arithmetic)->product_error;
   expected.pre_bound[0] = ((sums + factors) * 0x1p-23 + products) * product_size +

@@ -233,16 +233,30 @@ float CodeMatrix::element(std::uint64_t matrix, std::uint64_t k, std::uint64_t c
   return product + format_.minimum(block(matrix, k, column), within(k));
 }
 
+namespace {
+
+// Threads for so many elements, in `parts` that may be apart.
+std::uint64_t thread_count(std::uint64_t elements, std::uint64_t parts) {
+  constexpr std::uint64_t few = 65536;
+  const unsigned most = elements < few ? 1 : std::max(1u, std::thread::hardware_concurrency());
+  return std::clamp<std::uint64_t>(parts, 1, most);
+}
+
+}  // namespace
+
 std::vector<float> CodeMatrix::elements(const Problem& plain) const {
   const OperandShape where = row_of(OperandId::b).shape(plain);
   std::vector<float> out(where.bytes() / where.element());
-  for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
-    for (std::uint64_t k = 0; k < k_; ++k) {
-      for (std::uint64_t n = 0; n < columns_; ++n) {
-        out[where.index(matrix_of(where, matrix), k, n)] = element(matrix, k, n);
+  const std::uint64_t threads = thread_count(columns_ * k_ * matrices_, k_);
+  on_threads(threads, [&](std::uint64_t thread) {
+    for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
+      for (std::uint64_t k = k_ * thread / threads; k < k_ * (thread + 1) / threads; ++k) {
+        for (std::uint64_t n = 0; n < columns_; ++n) {
+          out[where.index(matrix_of(where, matrix), k, n)] = element(matrix, k, n);
+        }
       }
     }
-  }
+  });
   return out;
 }
 
@@ -301,9 +315,7 @@ void CodeMatrix::quantise(const Values& value) {
   const std::uint64_t own = in_words ? 8 : q_.group_n;
   const std::uint64_t wide = own == 0 ? std::max<std::uint64_t>(columns_, 1) : own;
   const std::uint64_t groups = divided_up(columns_, wide);
-  const bool is_small = columns_ * k_ * matrices_ < 65536;
-  const std::uint64_t threads = std::min<std::uint64_t>(
-      groups, is_small ? 1 : std::max(1u, std::thread::hardware_concurrency()));
+  const std::uint64_t threads = thread_count(columns_ * k_ * matrices_, groups);
   const auto work = [&](std::uint64_t thread) {
     for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
       for (std::uint64_t g = groups * thread / threads; g < groups * (thread + 1) / threads; ++g) {

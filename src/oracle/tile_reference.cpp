@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "problem/convert.hpp"
+#include "problem/operands.hpp"
 
 namespace vkgemm::oracle {
 namespace {
@@ -61,6 +62,20 @@ void pack(double* to, const void* data, DataType type, std::optional<DataType> r
   });
 }
 
+// The scales of A's rows and groups of K multiply its packed elements.
+void scale_a(double* to, const Problem& problem, const HostOperands& operands, const TileOfD& tile,
+             std::uint64_t k0, std::uint64_t depth) {
+  const OperandShape shape = row_of(OperandId::row_scales).shape(problem);
+  for (std::uint64_t line = 0; line < tile.row_count; ++line) {
+    for (std::uint64_t k = 0; k < depth; ++k) {
+      const std::uint64_t at =
+          shape.index(tile.batch, tile.rows[line], (k0 + k) / problem.a_group_k);
+      to[(line / kRows * kDepth + k) * kRows + line % kRows] *=
+          load_element(operands[OperandId::row_scales], DataType::f32, at);
+    }
+  }
+}
+
 // One product serves both sums: |a·b| is |a|·|b|. Fixed-size arrays, so that compilers keep them in
 // vector registers.
 void multiply_panels(const double* a, const double* b, std::uint64_t depth, double* dot,
@@ -107,6 +122,7 @@ void multiply_tile(const Problem& problem, const Views& views, const HostOperand
                   !views[OperandId::a].row_major, [&](std::uint64_t line, std::uint64_t k) {
                     return views[OperandId::a].index(matrix, tile.rows[line], k0 + k);
                   });
+      if (problem.a_group_k != 0) scale_a(packed.a, problem, operands, tile, k0, depth);
       pack<kCols>(packed.b, b, views[OperandId::b].type, rounding(problem, OperandId::b),
                   tile.col_count, depth, views[OperandId::b].row_major,
                   [&](std::uint64_t line, std::uint64_t k) {

@@ -118,6 +118,12 @@ constexpr bool is_byte(DataType type) noexcept { return size_in_bytes(type) == 1
 // The features of a device that kernels of 8-bit types need.
 inline constexpr std::string_view byte_features = "shaderInt8 and storageBuffer8BitAccess";
 
+// The elements along K that share a scale of a row of s8.
+constexpr bool groups_rows(std::uint32_t group) noexcept {
+  return group == 0 || group == 32 || group == 64 || group == 128;
+}
+inline constexpr std::string_view row_group_sizes = ": it must be 32, 64, 128, or 0 for all of K";
+
 // The types of C, D, aux and the tensors of steps: all but sums of integers, which D alone holds.
 constexpr bool is_element(DataType type) noexcept { return is_floating(type) || is_byte(type); }
 // An element of a mask has eight bits. Sums of columns and amax are numbers of the epilogue.

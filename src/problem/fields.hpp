@@ -418,6 +418,11 @@ struct FieldsOf<Problem> {
         Field{"multiply_as", "--multiply-as",
               "The type in which A and B are multiplied, if theirs differ or are f32"},
         x.multiply_as, y.multiply_as);
+    visitor.number(
+        Field{"a_group_k", "--a-group",
+              "s8 times a quantised B: elements along K of A that share a scale of a row "
+              "(0: all)"},
+        x.a_group_k, y.a_group_k);
     visitor.part(Field{"epilogue"}, x.epilogue, y.epilogue);
     visitor.part(Field{"c"}, x.c, y.c);
     visitor.part(Field{"aux"}, x.aux, y.aux);
@@ -451,6 +456,7 @@ struct FieldsOf<RowQuantisation> {
     visitor.number(Field{"batch"}, x.batch, y.batch);
     visitor.part(Field{"source"}, x.source, y.source);
     visitor.part(Field{"codes"}, x.codes, y.codes);
+    visitor.number(Field{"group_k"}, x.group_k, y.group_k);
   }
 };
 

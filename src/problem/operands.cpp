@@ -3,6 +3,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/arithmetic.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "lib/abi.h"
@@ -47,7 +48,14 @@ constexpr auto row_scales_shape = [](const auto& p) {
   const bool by_rows = p.grouping && p.grouping->along == GroupAlong::m;
   const bool many = p.epilogue.row_scales == Scales::per_matrix && !by_rows;
   const std::uint64_t rows = gathers_rows(p.grouping) ? p.grouping->a_rows : p.m;
-  return vector_along_m(DataType::f32, rows, many ? products(p) : 1, many ? p.m : 0);
+  if (p.a_group_k == 0) {
+    return vector_along_m(DataType::f32, rows, many ? products(p) : 1, many ? p.m : 0);
+  }
+  const std::uint64_t groups = divided_up(p.k, std::uint64_t{p.a_group_k});
+  return OperandShape{{.type = DataType::f32, .batch_stride = many ? p.m * groups : 0},
+                      rows,
+                      groups,
+                      many ? products(p) : 1};
 };
 
 constexpr auto has_column_scales = [](const auto& p) {
@@ -134,7 +142,9 @@ Operand vector_operand(const OperandShape& shape) {
   const std::uint64_t element = shape.element();
   return {.bytes = shape.bytes(),
           .alignment = shape.element(),
-          .row_step = shape.row_major() ? 0 : element,
+          .row_step = !shape.row_major() ? element
+                      : shape.rows > 1   ? shape.ld() * element
+                                         : 0,
           .batch_step = shape.batch_stride() * element};
 }
 

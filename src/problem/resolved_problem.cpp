@@ -34,7 +34,8 @@ MaybeError check_packing(const Problem& problem) {
   for (const auto& [name, matrix] : inputs) {
     if (matrix->packing == Packing::plain) continue;
     const Input* const input = find_input(problem, *matrix);
-    if (input == nullptr || !input->packed_in_fragments) {
+    const bool codes = matrix == &problem.b && problem.quantised_b;
+    if (!codes && (input == nullptr || !input->packed_in_fragments)) {
       return unsupported(concat(name, ".packing is packed and ", name, ".type is ",
                                 to_string(matrix->type),
                                 matrix->type == DataType::f32 ? " and f32_arithmetic is ieee" : "",

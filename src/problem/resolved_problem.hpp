@@ -30,6 +30,7 @@ struct ResolvedProblem {
         grouping(problem.grouping),
         rows(problem.row_reduction),
         input(&of_operands),
+        a_group_k(problem.a_group_k),
         split_k(problem.split_k),
         max_workspace_bytes(problem.max_workspace_bytes),
         max_dispatch_us(1000.0 * problem.max_dispatch_ms),
@@ -67,6 +68,7 @@ struct ResolvedProblem {
   std::optional<RowReduction> rows = std::nullopt;
   float eps = 0.0f;              // of rows
   const Input* input = nullptr;  // never null after resolve()
+  std::uint32_t a_group_k = 0;   // Problem::a_group_k
   SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   double max_dispatch_us = 0.0;  // 0: any

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/arithmetic.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
@@ -35,6 +36,9 @@ Result<ResolvedRowQuantisation> resolve(const RowQuantisation& q) {
     if (auto error = check_size(field, value)) return *error;
   }
   if (auto error = check_enumerators(q)) return *error;
+  if (!groups_rows(q.group_k)) {
+    return unsupported(concat("group_k is ", q.group_k, row_group_sizes));
+  }
   const bool has_number = is_wide_float(q.source.type);
   if (auto error = check_form("source", q.source, has_number, wide_float_types)) return *error;
   const DataType only = RowQuantisation{}.codes.type;
@@ -54,7 +58,14 @@ Result<ResolvedRowQuantisation> resolve(const RowQuantisation& q) {
   };
   if (auto error = resolve_into(out.source, "source", Access::read, q.source)) return *error;
   if (auto error = resolve_into(out.codes, "codes", Access::write, q.codes)) return *error;
-  out.scales_bytes = q.batch * q.rows * sizeof(float);  // below 2^64, as sizes are below 2^31
+  out.group_k = q.group_k;
+  if (q.group_k != 0) out.groups = divided_up(q.columns, std::uint64_t{q.group_k});
+  if (out.groups != 0 && q.rows > largest_size / out.groups) {
+    return invalid_argument(concat("rows is ", q.rows, " and columns have ", out.groups,
+                                   " groups of ", q.group_k, ": at most ", largest_size,
+                                   " groups are supported"));
+  }
+  out.scales_bytes = q.batch * q.rows * out.groups * sizeof(float);  // below 2^64
   return out;
 }
 

@@ -15,6 +15,8 @@ struct ResolvedRowQuantisation {
   std::uint64_t batch = 1;
   ResolvedMatrix source = {};
   ResolvedMatrix codes = {};
+  std::uint32_t group_k = 0;
+  std::uint64_t groups = 1;  // of a row
   std::uint64_t scales_bytes = 0;
 };
 

@@ -113,6 +113,7 @@ std::string name_epilogue(const CaseOptions& options) {
   if (product.sum_batch) parts.emplace_back("sum_batch");
   if (product.outer_batch != 1) parts.push_back(concat("outer_batch:", product.outer_batch));
   if (product.split_k != SplitK{}) parts.push_back("split_k:" + text_of(product.split_k));
+  if (product.a_group_k != 0) parts.push_back(concat("a_group:", product.a_group_k));
   if (product.max_dispatch_ms > 0.0) {
     parts.push_back(concat("max_dispatch_ms:", product.max_dispatch_ms));
   }
@@ -148,8 +149,8 @@ void CaseOptions::add(CLI::App& app) {
   tool::add(app, rows);
   packs.add(app);
   tool::add(app, product,
-            {"batch", "outer_batch", "sum_batch", "f32_arithmetic", "multiply_as", "gated",
-             "split_k", "max_dispatch_ms", "estimate_scale"});
+            {"batch", "outer_batch", "sum_batch", "f32_arithmetic", "multiply_as", "a_group_k",
+             "gated", "split_k", "max_dispatch_ms", "estimate_scale"});
 }
 
 std::vector<BenchCase> CaseOptions::cases() const {
@@ -178,11 +179,11 @@ std::vector<BenchCase> CaseOptions::cases() const {
       problem.epilogue = parse_epilogue(epilogue).value();
       problem.grouping = one.groups.grouping;
       for (Matrix* matrix : {&problem.c, &problem.d, &problem.aux}) {
-        matrix->type = default_result(problem);
+        matrix->type = default_result(problem, packs.codes.has_value());
       }
       for (std::size_t i = 0; i < most_tensors; ++i) {
         (problem.*tensor_matrices[i]).type =
-            usual_type(problem.epilogue, i, default_result(problem));
+            usual_type(problem.epilogue, i, default_result(problem, packs.codes.has_value()));
       }
       if (type_d) problem.d.type = *type_d;
       problem = packs.packed(problem);

@@ -71,9 +71,12 @@ void load_c(const JobOptions& options, std::uint64_t batch, Job& job) {
   job.data[OperandId::c] = std::move(c.data);
 }
 
+// Vectors of a product: one, or one for each row, if rows have scales for groups of K.
+std::uint64_t lines_of(const OperandShape& shape) { return shape.row_major() ? shape.rows : 1; }
+
 void check_vector(const OperandRow& row, const LoadedMatrix& vector, const Problem& p) {
   const OperandShape shape = row.shape(p);
-  const std::uint64_t length = shape.length(), count = shape.count;
+  const std::uint64_t length = shape.length(), lines = lines_of(shape), count = shape.count;
   const std::string option = option_name(row.option);
   if (vector.type != shape.matrix.type) {
     usage(option + " must be " + std::string(to_string(shape.matrix.type)) + ", but " +
@@ -82,7 +85,8 @@ void check_vector(const OperandRow& row, const LoadedMatrix& vector, const Probl
   if (vector.cols != length) {
     const bool along_n = shape.row_major();
     usage(option + " must have " +
-          (!along_n        ? "M = "
+          (lines != 1      ? "for each row "
+           : !along_n      ? "M = "
            : length == p.n ? "N = "
                            : "2N = ") +
           std::to_string(length) + " values, but is " + vector.describe() +
@@ -90,10 +94,12 @@ void check_vector(const OperandRow& row, const LoadedMatrix& vector, const Probl
                ? " (did you mean --bias-mode along_m?)"
                : ""));
   }
-  if (vector.batch != 1 && vector.batch != count) {
-    usage(option + " must be one vector" +
-          (count != 1 ? " or " + std::to_string(count) + ", as there are products" : "") +
-          ", but is " + vector.describe());
+  if (vector.batch != lines && vector.batch != lines * count) {
+    usage(
+        option +
+        (lines != 1 ? " must have M = " + std::to_string(lines) + " rows" : " must be one vector") +
+        (count != 1 ? " or " + std::to_string(count) + ", as there are products" : "") +
+        ", but is " + vector.describe());
   }
 }
 
@@ -105,7 +111,7 @@ void load_vectors(const JobOptions& options, Job& job) {
     if (file.empty() || row.matrix != nullptr || row.is_written(p)) continue;
     const bool is_off = row.id == OperandId::bias && options.epilogue.has("bias") && !row.exists(p);
     LoadedMatrix vector = tool::load_vectors(file, options.bf16);
-    if (!is_off) row.ask(p, vector.type, vector.batch != 1);
+    if (!is_off) row.ask(p, vector.type, vector.batch != lines_of(row.shape(p)));
     if (row.exists(p)) check_vector(row, vector, p);
     job.data[row.id] = std::move(vector.data);
   }
@@ -269,7 +275,9 @@ Job job_from_files(const JobOptions& options) {
   refuse_generated(options.rows);
   set_epilogue(options, p);
   load_vectors(options, job);
-  p.d = options.matrices[OperandId::d].matrix(default_result(p), Layout::row_major);
+  const bool has_codes =
+      b.quantisation || options.packs.codes || (b.packed && quantisation_of(b.packed->fingerprint));
+  p.d = options.matrices[OperandId::d].matrix(default_result(p, has_codes), Layout::row_major);
   load_c(options, count(OperandId::c), job);
   load_tensors(options, job);
   job.packed[OperandId::a] = std::move(a.packed);
@@ -304,7 +312,8 @@ Job generated_job(const JobOptions& options) {
   p.a = options.matrices[OperandId::a].matrix(type, Layout::row_major);
   p.b = options.matrices[OperandId::b].matrix(type, Layout::row_major);
   set_epilogue(options, p);
-  p.d = options.matrices[OperandId::d].matrix(default_result(p), Layout::row_major);
+  p.d = options.matrices[OperandId::d].matrix(default_result(p, options.packs.codes.has_value()),
+                                              Layout::row_major);
   p.c = options.matrices[OperandId::c].matrix(p.d.type, p.d.layout);
   load_tensors(options, job);
   return job;
@@ -338,7 +347,8 @@ void JobOptions::add(CLI::App& app) {
 void JobOptions::add_problem(CLI::App& app) {
   app.option_defaults()->group("Generated operands");
   tool::add(app, product,
-            {"m", "n", "k", "batch", "outer_batch", "sum_batch", "f32_arithmetic", "multiply_as"});
+            {"m", "n", "k", "batch", "outer_batch", "sum_batch", "f32_arithmetic", "multiply_as",
+             "a_group_k"});
   add_type(app, "--dtype", type, "Element type of A and B (default f16)", is_input);
   add_fill(app, fill);
   add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);

@@ -118,13 +118,14 @@ std::optional<DataType> parse_type(std::string_view text, bool (*accepts)(DataTy
   return type && accepts(*type) ? type : std::nullopt;
 }
 
-DataType default_result(const Problem& problem) {
+DataType default_result(const Problem& problem, bool quantised_b) {
   if (problem.row_reduction && problem.row_reduction->op == RowOp::quantise) {
     return RowQuantisation{}.codes.type;
   }
   const Input* const input = find_input(problem.a.type);
   if (input == nullptr || input->accumulator == DataType::f32) return problem.a.type;
-  const bool sums = problem.epilogue == Epilogue{} && !problem.gated && !problem.row_reduction;
+  const bool sums =
+      !quantised_b && problem.epilogue == Epilogue{} && !problem.gated && !problem.row_reduction;
   return sums ? input->accumulator : DataType::f16;
 }
 
@@ -228,7 +229,10 @@ class AddFields {
   }
   void enumerator(const Field& field, std::optional<DataType>& value, std::optional<DataType>&) {
     if (!is_wanted(field)) return;
-    told(field, add_type(app_, field.option, value, field.help, is_multiplied_as));
+    const auto multiplies = [](DataType type) {
+      return is_multiplied_as(type) || multiplies_codes(type);
+    };
+    told(field, add_type(app_, field.option, value, field.help, multiplies));
   }
   void enumerator(const Field&, Packing&, Packing&) {}  // PackOptions adds it
   void number(const Field& field, float& value, float&) {

@@ -140,6 +140,6 @@ struct MatrixOptions : FieldOptions<Matrix> {
 
 // The default type of results: that of the inputs. For s8 inputs it is s32 if D may be the sums
 // themselves, otherwise f16. For row operation quantise it is s8.
-DataType default_result(const Problem& problem);
+DataType default_result(const Problem& problem, bool quantised_b);
 
 }  // namespace vkgemm::tool

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/arithmetic.hpp"
 #include "base/paths.hpp"
 #include "device/caps.hpp"
 #include "problem/convert.hpp"
@@ -20,6 +21,7 @@ namespace {
 struct QuantiseRowsCommand {
   std::string a_file, b_file, out, scales;
   bool bf16 = false;
+  std::uint32_t group_k = 0;
   DeviceOptions device;
 };
 
@@ -72,17 +74,19 @@ struct LineErrors {
   std::uint64_t not_finite = 0;
 };
 
-LineErrors errors_of(const Lines& lines, const std::vector<std::byte>& codes,
+LineErrors errors_of(const Lines& lines, std::uint64_t group, const std::vector<std::byte>& codes,
                      const std::vector<std::byte>& scales) {
   LineErrors out;
   QuantisationErrors errors;
-  for (std::uint64_t i = 0; i < lines.batch * lines.count; ++i) {
+  const std::uint64_t groups = divided_up(lines.length, group);
+  for (std::uint64_t i = 0; i < lines.batch * lines.count * groups; ++i) {
     const double scale = load_element(scales.data(), DataType::f32, i);
     if (!std::isfinite(scale)) {
       ++out.not_finite;
       continue;
     }
-    for (std::uint64_t j = i * lines.length; j < (i + 1) * lines.length; ++j) {
+    const std::uint64_t line = i / groups * lines.length, first = i % groups * group;
+    for (std::uint64_t j = line + first; j < line + std::min(first + group, lines.length); ++j) {
       const double x = load_element(lines.data.data(), lines.type, j);
       errors.add(
           x, std::fabs(scale * load_element(codes.data(), RowQuantisation{}.codes.type, j) - x));
@@ -103,7 +107,8 @@ void quantise_file(const QuantiseRowsCommand& command) {
   const Plan plan = unwrap(runner->context().plan_quantise_rows({.rows = lines.count,
                                                                  .columns = lines.length,
                                                                  .batch = lines.batch,
-                                                                 .source = {.type = lines.type}}));
+                                                                 .source = {.type = lines.type},
+                                                                 .group_k = command.group_k}));
   const Operands sizes = plan.operands();
   DeviceOperands device;
   for (const OperandId id : {OperandId::source, OperandId::codes, OperandId::scales}) {
@@ -119,7 +124,9 @@ void quantise_file(const QuantiseRowsCommand& command) {
     throw Failure(verification_failed,
                   std::to_string(runner->validation_messages()) + " validation messages");
   }
-  const LineErrors errors = errors_of(lines, codes, scales);
+  const std::uint64_t group =
+      command.group_k == 0 ? std::max<std::uint64_t>(lines.length, 1) : command.group_k;
+  const LineErrors errors = errors_of(lines, group, codes, scales);
 
   const Matrix matrix{.type = RowQuantisation{}.codes.type,
                       .layout = lines.is_a ? Layout::row_major : Layout::col_major};
@@ -127,6 +134,7 @@ void quantise_file(const QuantiseRowsCommand& command) {
                            lines.is_a ? lines.length : lines.count, lines.batch};
   save_matrix(out, shape, std::move(codes));
   files::NpyArray array{.type = DataType::f32, .shape = {lines.count}, .data = std::move(scales)};
+  if (command.group_k != 0) array.shape.push_back(divided_up(lines.length, group));
   if (lines.batch != 1) array.shape.insert(array.shape.begin(), lines.batch);
   unwrap(files::write_npy(scales_out, array));
 
@@ -142,7 +150,9 @@ void quantise_file(const QuantiseRowsCommand& command) {
   if (errors.not_finite != 0) {
     std::printf("not finite     %llu %s, whose codes are 0: not in the error\n",
                 static_cast<unsigned long long>(errors.not_finite),
-                lines.is_a ? "rows" : "columns");
+                command.group_k != 0 ? "groups"
+                : lines.is_a         ? "rows"
+                                     : "columns");
   }
   std::printf("wrote          %s, codes; %s, scales\n", command.out.c_str(),
               command.scales.c_str());
@@ -165,6 +175,11 @@ void add_quantise_rows(CLI::App& app) {
           .add_option("--a", options->a_file, "A, M x K; .npy; a third, first dimension: several")
           ->type_name("FILE");
   command.add_option("--b", options->b_file, "B, K x N, likewise")->type_name("FILE")->excludes(a);
+  command
+      .add_option("--group", options->group_k,
+                  "Columns of A that share a scale: 32, 64, 128, or 0 for a whole row; the scales "
+                  "are then M x groups, as `vkgemm run --a-group` takes them")
+      ->type_name("SIZE");
   command.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
   command.add_option("--out", options->out, "Write the codes, those of one B in Fortran order")
       ->type_name("FILE.npy")

@@ -54,10 +54,10 @@ static void expect_refusals(const Device* device, const VkgemmRowQuantisation* g
   EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "rows is 2147483648");
   wrong.rows = rows;
-  wrong.reserved = 3;
-  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error),
-               VKGEMM_ERROR_INVALID_ARGUMENT, "quantisation.reserved is 3");
-  wrong.reserved = 0;
+  wrong.group_k = 3;
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error), VKGEMM_ERROR_UNSUPPORTED,
+               "group_k is 3: it must be 32, 64, 128, or 0 for all of K");
+  wrong.group_k = 0;
   wrong.source = &matrix;
   matrix.ld = columns - 1;
   EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error),

@@ -85,7 +85,7 @@ static void test_defaults(void) {
   EXPECT(problem.t0 == NULL && problem.t1 == NULL && problem.t2 == NULL && problem.t3 == NULL);
   EXPECT(problem.f32_arithmetic == VKGEMM_F32_ARITHMETIC_IEEE);
   EXPECT(problem.multiply_as == VKGEMM_DATA_TYPE_ANY && !problem.sum_batch);
-  EXPECT(problem.outer_batch == 1);
+  EXPECT(problem.outer_batch == 1 && problem.a_group_k == 0);
   EXPECT(problem.max_workspace_bytes == 256u << 20 && problem.estimate_scale == 1.0);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
   EXPECT(operands.a.address == 0 && operands.workspace.bytes == 0 && operands.packed.bytes == 0);
@@ -158,12 +158,16 @@ static void test_older_callers(void) {
   problem.multiply_as = VKGEMM_DATA_TYPE_ANY;
   problem.sum_batch = VK_FALSE;
   problem.outer_batch = 1;
+  problem.a_group_k = problem.reserved = 0;
   EXPECT(strstr(text_of(&problem), "--multiply-as") == NULL);
   problem.outer_batch = 5;
   a.outer_batch_stride = 7;
   EXPECT(strstr(text_of(&problem), "--outer-batch 5") != NULL);
   EXPECT(strstr(text_of(&problem), "--outer-batch-stride-a 7") != NULL);
   problem.outer_batch = 1;
+  problem.a_group_k = 64;
+  EXPECT(strstr(text_of(&problem), "--a-group 64") != NULL);
+  problem.a_group_k = 0;
   problem.multiply_as = VKGEMM_DATA_TYPE_BF16;
   EXPECT(strstr(text_of(&problem), "--multiply-as bf16") != NULL);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/arithmetic.hpp"
 #include "oracle/groups.hpp"
 #include "oracle/row_quantisation.hpp"
 #include "problem/convert.hpp"
@@ -27,7 +28,9 @@ QuantisedRows::QuantisedRows(const RowQuantisation& quantisation, std::uint64_t 
     : q_(quantisation) {
   source_ = make_buffer(view_of(q_, q_.source).bytes, shift * size_in_bytes(q_.source.type));
   codes_ = make_buffer(view_of(q_, q_.codes).bytes, shift);
-  scales_ = make_buffer(q_.batch * q_.rows * sizeof(float), 4 * shift);
+  const std::uint64_t groups =
+      q_.group_k == 0 ? 1 : divided_up(q_.columns, std::uint64_t{q_.group_k});
+  scales_ = make_buffer(q_.batch * q_.rows * groups * sizeof(float), 4 * shift);
 }
 
 void QuantisedRows::fill(std::uint64_t seed) {

@@ -68,7 +68,9 @@ void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
       read(name, vector(address, lines * sizeof(float), of_rows ? p.a_batch : p.b_batch, matrices));
       return;
     }
-    const std::uint64_t bytes = length * sizeof(float);
+    const std::uint64_t group = id == SPEC_ROW_SCALES ? constant(SPEC_A_GROUP_K) : 0;
+    const std::uint64_t numbers = group == 0 ? 1 : divided_up(std::uint64_t{p.k}, group);
+    const std::uint64_t bytes = length * numbers * sizeof(float);
     const bool many = constant(id) == SCALES_PER_MATRIX;
     read(name, vector(address, bytes, many ? bytes : 0, matrices));
   };

@@ -76,7 +76,9 @@ void Kernel::pack_codes() {
 void Kernel::quantise_rows() {
   const auto p = block<gpu::QuantiseRowsParams>();
   const std::uint64_t element = bytes_of(constant(SPEC_SOURCE_TYPE));
-  const std::uint64_t scales = p.rows * sizeof(float);
+  const std::uint64_t group = constant(SPEC_A_GROUP_K);
+  const std::uint64_t groups = group == 0 ? 1 : divided_up(std::uint64_t{p.columns}, group);
+  const std::uint64_t scales = p.rows * groups * sizeof(float);
   read("source", matrix(p.source, {p.rows, p.columns, p.source_ld, false, element}, p.source_batch,
                         launched(p)));
   write("codes",

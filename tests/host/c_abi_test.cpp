@@ -54,7 +54,8 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [s1, s2] = SplitK{};
   [[maybe_unused]] const auto& [q1, q2, q3, q4, q5, q6, q7] = Quantisation{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
-                                p16, p17, p18, p19, p20, p21, p22, p23, p24, p25, p26] = Problem{};
+                                p16, p17, p18, p19, p20, p21, p22, p23, p24, p25, p26, p27] =
+      Problem{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
                                 o16, o17, o18, o19, o20, o21, o22, o23, o24, o25, o26, o27, o28,
                                 o29, o30] = Operands{};
@@ -62,7 +63,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [ti1, ti2, ti3, ti4, ti5, ti6, ti7, ti8, ti9, ti10] = TuneInfo{};
   [[maybe_unused]] const auto& [tp1, tp2, tp3, tp4, tp5] = TuneProgress{};
   [[maybe_unused]] const auto& [tr1, tr2, tr3, tr4, tr5, tr6, tr7] = TuneResult{};
-  [[maybe_unused]] const auto& [rq1, rq2, rq3, rq4, rq5] = RowQuantisation{};
+  [[maybe_unused]] const auto& [rq1, rq2, rq3, rq4, rq5, rq6] = RowQuantisation{};
   [[maybe_unused]] const auto& [pl1, pl2, pl3, pl4] = PackedLayout{};
   [[maybe_unused]] const auto& [c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14] =
       Config{};
@@ -166,13 +167,18 @@ TEST(CAbi, FieldsComeBack) {
                                     .t2 = others[1],
                                     .t3 = others[0],
                                     .f32_arithmetic = F32Arithmetic::f16x3,
+                                    .a_group_k = 64,
                                     .split_k = split_k,
                                     .max_workspace_bytes = 5,
                                     .max_dispatch_ms = 6.0,
                                     .estimate_scale = 7.0});
   expect_round_trip<VkgemmProblem>({});
-  expect_round_trip<VkgemmRowQuantisation>(
-      {.rows = 1, .columns = 2, .batch = 3, .source = others[0], .codes = others[1]});
+  expect_round_trip<VkgemmRowQuantisation>({.rows = 1,
+                                            .columns = 2,
+                                            .batch = 3,
+                                            .source = others[0],
+                                            .codes = others[1],
+                                            .group_k = 32});
   expect_round_trip<VkgemmRowQuantisation>({});
   for (const LoopDescriptor* const loop : main_loops()) {
     KernelKind kind{.loop = loop->loop, .input = DataType::bf16};

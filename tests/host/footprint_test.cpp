@@ -246,7 +246,8 @@ class Footprint : public testing::Test {
   }
 
   // The configuration as a row has it, and with all that changes its kernels.
-  void check_all(const Config& row, const ResolvedProblem& problem, const DeviceCaps& caps) {
+  void check_all(Config row, const ResolvedProblem& problem, const DeviceCaps& caps) {
+    row.pack_b = row.pack_b || problem.b.quantisation;
     for (const RowVariant& variant : row_variants(row, problem, caps)) {
       check(variant.config, problem, caps);
     }
@@ -289,10 +290,22 @@ std::vector<Problem> parts_of(Problem problem) {
     out.push_back(problem);
     out.back().grouping = Grouping{.groups = 9, .along = along};
   }
-  if (size_in_bytes(problem.b.type) == 2 && problem.b.layout == Layout::row_major) {
-    out.push_back(problem);
-    out.back().b = {.type = problem.b.type, .packing = Packing::packed};
-    out.back().quantised_b = {.type = CodeType::int4, .group_k = 32};
+  if (multiplies_codes(problem.b.type) && problem.b.layout == Layout::row_major) {
+    Problem codes = problem;
+    codes.b = {.type = problem.b.type, .packing = Packing::packed};
+    codes.quantised_b = {.type = CodeType::int4, .group_k = 32};
+    out.push_back(codes);
+    if (multiplies_integers(problem.b.type)) {
+      codes.d.type = DataType::f16;
+      codes.a_group_k = 64;
+      codes.epilogue.row_scales = Scales::shared;
+      out.back() = codes;
+      out.push_back(codes);
+      out.back().grouping = Grouping{.groups = 9};
+      out.push_back(codes);
+      out.back().row_reduction = {.op = RowOp::layer_norm};
+      out.back().max_workspace_bytes = std::uint64_t{1} << 30;
+    }
   }
   for (const RowOp op : {RowOp::layer_norm, RowOp::logsumexp}) {
     out.push_back(problem);

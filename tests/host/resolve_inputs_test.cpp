@@ -143,7 +143,8 @@ TEST(Resolve, UnlikeTypesAreMultipliedAsOne) {
             "a.type is f32 and b.type is f16: without multiply_as, A and B must share one type");
   EXPECT_EQ(as(DataType::f16, no_change), "");
   EXPECT_EQ(as(DataType::bf16, no_change), "");
-  EXPECT_EQ(as(DataType::f32, no_change), "multiply_as is f32: f16 and bf16 are supported");
+  EXPECT_EQ(as(DataType::f32, no_change),
+            "multiply_as is f32: f16 and bf16 are supported, and s8 with a quantised B");
   EXPECT_EQ(as(DataType::f16, [](Problem& p) { p.b.type = DataType::s8; }),
             "b.type is s8 and multiply_as is f16: it must be f16, bf16 or f32");
   EXPECT_EQ(as(DataType::f16, [](Problem& p) { p.f32_arithmetic = F32Arithmetic::bf16x6; }),

@@ -111,6 +111,27 @@ class QuantiseRows(OnDevice):
                                + np.abs(left).sum(1)[:, None] * wide(columns))
                 self.assertTrue((np.abs(d - expected) <= bound + 1e-3).all())
 
+    def test_groups_of_columns(self):
+        """Codes with a scale for each group, times weights of codes: as their elements."""
+        a, b = values((20, 200), "f16"), values((200, 24))
+        a[3, 64:128] *= 30
+        codes, scales = self.device.quantise_rows(a, group=64)
+        self.assertEqual(scales.shape, (20, 4))
+        weight = vkgemm.quantise(b, "int4", group_k=32)
+        packed = self.device.pack_codes(weight, element="s8")
+        left = wide(codes) * np.repeat(wide(scales), 64, 1)[:, :200]
+        d = self.device.gemm(codes, packed, row_scales=scales, activation="relu")
+        assert_close(d, np.maximum(left @ wide(weight.elements()), 0))
+        batch = self.device.gemm(np.stack([codes, codes]), packed, row_scales=np.stack([scales, scales]))
+        assert_close(batch[1], left @ wide(weight.elements()))
+        codes, scales = self.device.quantise_rows(a)
+        left = wide(codes) * wide(scales)[:, None]
+        assert_close(self.device.gemm(codes, packed, row_scales=scales), left @ wide(weight.elements()))
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "row_scales.shape is .20, 3."):
+            self.device.gemm(codes, packed, row_scales=np.ones((20, 3), np.float32))
+        with self.assertRaisesRegex(vkgemm.Error, "group_k is 48"):
+            self.device.quantise_rows(a, group=48)
+
     def test_batches(self):
         a, b = values((3, 20, 30), "f16"), values((3, 30, 25), "f16")
         codes, scales = self.device.quantise_rows(a)

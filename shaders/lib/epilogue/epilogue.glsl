@@ -18,6 +18,8 @@ vec4 epilogue_pre4(const Tile t, vec4 acc, vec4 c, vec4 bias) {
 
 // Accumulators times the factors of their row and their columns. An empty sum is 0, also times Inf.
 bool is_empty_sum(const Tile t) { return GROUPED == GROUPED_ALONG_K && t.k_begin == t.k_end; }
+// Rows of A that have a scale for each group of K: sums over groups have them (staged_scales.glsl).
+const uint FACTORS_OF_ROWS = A_GROUP_K == 0 ? ROW_SCALES : SCALES_NONE;
 float row_scale(const Tile t, uint row) {
     // Parts of groups' rows lie in slots.
     if (ROW_SCALES == SCALES_OF_PARTS) row = row - t.row + t.a_row;
@@ -34,7 +36,7 @@ float scaled_by(const float acc, const float row_scale, const float column_scale
         v *= max(row_scale, column_scale);
         return v;
     }
-    if (ROW_SCALES != SCALES_NONE) v *= row_scale;
+    if (FACTORS_OF_ROWS != SCALES_NONE) v *= row_scale;
     if (COLUMN_SCALES != SCALES_NONE) v *= column_scale;
     return v;
 }
@@ -42,7 +44,7 @@ float scaled_by(const float acc, const float row_scale, const float column_scale
 float scaled(const Tile t, uint row, uint col, float acc) {
     if (is_empty_sum(t)) return acc;
     float of_row = 1.0, of_column = 1.0;
-    if (ROW_SCALES != SCALES_NONE) of_row = row_scale(t, row);
+    if (FACTORS_OF_ROWS != SCALES_NONE) of_row = row_scale(t, row);
     if (COLUMN_SCALES != SCALES_NONE) of_column = column_scale(t, col);
     return scaled_by(acc, of_row, of_column);
 }
@@ -72,7 +74,7 @@ vec4 scaled4(const Tile t, uint row, const uvec4 cols, const ACC4 acc) {
     if (is_empty_sum(t)) return v;
     float of_row = 1.0;
     vec4 of_column = vec4(1.0);
-    if (ROW_SCALES != SCALES_NONE) of_row = row_scale(t, row);
+    if (FACTORS_OF_ROWS != SCALES_NONE) of_row = row_scale(t, row);
     if (COLUMN_SCALES != SCALES_NONE)
         [[unroll]] for (uint e = 0; e < 4; ++e) of_column[e] = column_scale(t, cols[e]);
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = scaled_by(v[e], of_row, of_column[e]);

@@ -128,6 +128,26 @@ uvec2 load_codes(uint64_t at) {
     return CODE_WIDTH == 4 ? uvec2(U32(at).x, 0) : U32x2(at).x;
 }
 
+#ifdef HAS_SCALED_SUMS
+// The words of a group, and the integers that they stand for: of s8, below a scale.
+uvec4 code_words(uint64_t at) {
+    return uvec4(load_codes(at), load_codes(at + uint64_t(size_ldb()) * CODE_WIDTH));
+}
+
+uvec4 integers_of(const uvec4 words, const uint zero) {
+    if (CODE_WIDTH == 8) return CODE_ZEROS == ZEROS_NONE ? words ^ 0x80808080u : words;
+    uvec4 codes;
+    [[unroll]] for (uint h = 0; h < 2; ++h) {
+        codes[2 * h] = words[2 * h] & 0x0f0f0f0fu;
+        codes[2 * h + 1] = (words[2 * h] >> 4) & 0x0f0f0f0fu;
+    }
+    // No byte borrows from the next one.
+    const uint subtracted = CODE_ZEROS == ZEROS_NONE ? CODE_ZERO(CODES) : zero;
+    if (CODE_ZEROS >= ZEROS_FLOATS) return codes;
+    return ((codes | 0x80808080u) - subtracted * 0x01010101u) ^ 0x80808080u;
+}
+#endif
+
 uvec4 quantised_group(uint64_t b, uint k, uint n) {
     return dequantised(load_codes(codes_address(b, k, n)), load_scale(b, k, n));
 }

@@ -1,9 +1,7 @@
-// s8.glsl: elements of s8.
+// s8.glsl: elements of s8. Their products are added up by integers.glsl or scaled_integers.glsl.
 #extension GL_EXT_shader_explicit_arithmetic_types : require
 #define IN_SCALAR int8_t
 const uint IN_TYPE = TYPE_S8;
-
-#include "integers.glsl"
 
 const uint IN_BYTES = 1;
 const bool CONVERTED_TO = false;
@@ -36,5 +34,5 @@ uint bits_of(const WORD word) { return uint(pack32(word)); }
     bits_of(WORD(fragment[4 * (w)], fragment[4 * (w) + 1], \
                  fragment[4 * (w) + 2], fragment[4 * (w) + 3]))
 
-// Codes are never multiplied as s8.
+// Elements of s8 are never made of numbers.
 uint rounded_bits(float v) { return floatBitsToUint(v); }

@@ -10,7 +10,7 @@ const uint B_OFFSET = TILE_K * A_STRIDE;
 const uint STAGE = FMA_STAGE(TILE_M, TILE_N, TILE_K);
 const uint SCRATCH = ROW_OP == ROW_OP_NONE ? 1 : FMA_SCRATCH(TILE_M, TILE_N, FRAGMENT_M);
 const uint SUM_SCRATCH = SUMS_COLUMNS ? FMA_SUMS(TILE_M, TILE_N, FRAGMENT_M) : 1;
-shared ACC4 sh[FOOTPRINT_MAX(FOOTPRINT_MAX(STAGE, SCRATCH), SUM_SCRATCH)];
+shared ACC4 sh[FOOTPRINT_MAX(FOOTPRINT_MAX(STAGE + STAGED_SCALES_SIZE, SCRATCH), SUM_SCRATCH)];
 
 // An invocation holds X4_M × X4_N blocks of 4 × 4, spread over the tile so that neighbouring
 // invocations read neighbouring vec4s (no bank conflicts) and store neighbouring parts of a row.
@@ -78,6 +78,37 @@ void multiply_step(inout Acc acc, const uvec2 lane, const uint k) {
             acc.x4[i][j] = multiply_add(ACC4(a[i / 4][i % 4]), b[j], acc.x4[i][j]);
 }
 
+#ifdef HAS_SCALED_SUMS
+void set_staged_scale(const uint place, const float value) { sh[STAGE + place / 4][place % 4] = value; }
+
+// Sums of integers are exact in f32: they are below 2^24.
+void multiply(inout Acc acc) {
+    const uvec2 lane = lane_position();
+    [[dont_unroll]] for (uint s = 0; s < TILE_SUMS; ++s) {
+        Acc sum;
+        acc_clear(sum);
+        ACC4 sums_of_a[X4_M];
+        [[unroll]] for (uint i = 0; i < X4_M; ++i) sums_of_a[i] = ACC4(0);
+        [[dont_unroll]] for (uint k = s * SCALED_DEPTH; k < (s + 1) * SCALED_DEPTH; ++k) {
+            multiply_step(sum, lane, k);
+            if (HAS_MINIMA)
+                [[unroll]] for (uint i = 0; i < X4_M; ++i) sums_of_a[i] += sh[k * A_STRIDE + i * LANES_M + lane.x];
+        }
+        const uint rows_at = STAGE + s * SCALE_LINE / 4 + lane.x;
+        const uint columns_at = STAGE + (s * SCALE_LINE + SCALED_ROWS) / 4 + lane.y;
+        [[unroll]] for (uint i = 0; i < FRAGMENT_M; ++i) {
+            const float row_scale = A_GROUP_K == 0 ? 1.0 : sh[rows_at + i / 4 * LANES_M][i % 4];
+            [[unroll]] for (uint j = 0; j < X4_N; ++j) {
+                const ACC4 scales = sh[columns_at + j * LANES_N];
+                acc.x4[i][j] += sum.x4[i][j] * row_scale * scales;
+                if (HAS_MINIMA)
+                    acc.x4[i][j] +=
+                        sums_of_a[i / 4][i % 4] * row_scale * sh[columns_at + TILE_N / 4 + j * LANES_N];
+            }
+        }
+    }
+}
+#else
 void multiply(inout Acc acc) {
     const uvec2 lane = lane_position();
     [[dont_unroll]] for (uint first = 0; first < TILE_K; first += UNROLLED_K)
@@ -85,6 +116,7 @@ void multiply(inout Acc acc) {
             if (TILE_K % UNROLLED_K == 0 || first + k < TILE_K)
                 multiply_step(acc, lane, first + k);
 }
+#endif
 
 #include "one_stage.glsl"
 

@@ -1,7 +1,8 @@
 // khr.glsl: VK_KHR_cooperative_matrix, one k-tile at a time staged in shared
 // memory.
 const uint STAGE_DEPTH = TILE_K;
-#define STAGES_SIZE KHR_STAGE(A_K_INNER, B_K_INNER, TILE_M, TILE_N, TILE_K, IN_SIZE)
+#define STAGE_SIZE KHR_STAGE(A_K_INNER, B_K_INNER, TILE_M, TILE_N, TILE_K, IN_SIZE)
+#define STAGES_SIZE (STAGE_SIZE + STAGED_SCALES_SIZE)
 #include "khr_fragments.glsl"
 
 void store_group(const uint i) {
@@ -9,6 +10,9 @@ void store_group(const uint i) {
     sh[(is_a(i) ? 0 : B_OFFSET) + at] = stage_data[i];
 }
 
+#ifdef HAS_SCALED_SUMS
+#include "khr_scaled.glsl"
+#else
 void multiply(inout Acc acc) {
     [[unroll]] for (uint k = 0; k < TILE_K; k += FRAGMENT_K) {
         Fragments f;
@@ -16,5 +20,6 @@ void multiply(inout Acc acc) {
         multiply(acc, f);
     }
 }
+#endif
 
 #include "one_stage.glsl"

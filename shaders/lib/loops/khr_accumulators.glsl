@@ -31,13 +31,17 @@ uvec2 subgroup_position() {
 uint subgroup_k() { return SUBGROUPS_K == 1 ? 0 : gl_SubgroupID / SUBGROUPS_MN; }
 
 // The operands that a subgroup multiplies at once, FRAGMENT_K deep.
+#define FRAGMENT_OF_A coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA>
+#define FRAGMENT_OF_B coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB>
 struct Fragments {
-    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA> a[ROWS * IN_PARTS];
-    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB> b[COLS * IN_PARTS];
+    FRAGMENT_OF_A a[ROWS * IN_PARTS];
+    FRAGMENT_OF_B b[COLS * IN_PARTS];
 };
 
+#ifndef HAS_SCALED_SUMS
 void multiply(inout Acc acc, const Fragments f) {
     [[unroll]] for (uint j = 0; j < COLS; ++j)
         [[unroll]] for (uint i = 0; i < ROWS; ++i)
             acc.fragment[i][j] = coopMatMulAdd(f.a[i], f.b[j], acc.fragment[i][j]);
 }
+#endif

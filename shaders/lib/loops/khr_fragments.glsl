@@ -12,27 +12,26 @@ const uint B_STRIDE = KHR_LINE(B_K_INNER ? STAGE_DEPTH : TILE_N, IN_SIZE);
 const uint B_OFFSET = KHR_OPERAND(A_K_INNER, TILE_M, STAGE_DEPTH, IN_SIZE);
 shared uvec4 sh[FOOTPRINT_MAX(STAGES_SIZE, KHR_SLICE(TILE_M, TILE_N, SUBTILES))];
 
-// `stage`: where the stage begins in sh; `k`: in the stage.
+// Fragments of the subgroup, row `i` of A and column `j` of B. `stage`: where the stage begins in sh; `k`: in the stage.
+void load_a_fragment(inout FRAGMENT_OF_A a, const uint i, const uint stage, const uint k) {
+    const uint m = subgroup_position().x * SUBGROUP_M + i * FRAGMENT_M;
+    if (A_K_INNER)
+        coopMatLoad(a, sh, stage + m * A_STRIDE + k / GROUP, A_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+    else
+        coopMatLoad(a, sh, stage + k * A_STRIDE + m / GROUP, A_STRIDE, gl_CooperativeMatrixLayoutColumnMajor);
+}
+void load_b_fragment(inout FRAGMENT_OF_B b, const uint j, const uint stage, const uint k) {
+    const uint n = subgroup_position().y * SUBGROUP_N + j * FRAGMENT_N;
+    if (B_K_INNER)
+        coopMatLoad(b, sh, stage + B_OFFSET + n * B_STRIDE + k / GROUP, B_STRIDE,
+                    gl_CooperativeMatrixLayoutColumnMajor);
+    else
+        coopMatLoad(b, sh, stage + B_OFFSET + k * B_STRIDE + n / GROUP, B_STRIDE,
+                    gl_CooperativeMatrixLayoutRowMajor);
+}
 void load_fragments(inout Fragments f, const uint stage, const uint k) {
-    const uvec2 at = subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
-    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-        const uint m = at.x + i * FRAGMENT_M;
-        if (A_K_INNER)
-            coopMatLoad(f.a[i], sh, stage + m * A_STRIDE + k / GROUP, A_STRIDE,
-                        gl_CooperativeMatrixLayoutRowMajor);
-        else
-            coopMatLoad(f.a[i], sh, stage + k * A_STRIDE + m / GROUP, A_STRIDE,
-                        gl_CooperativeMatrixLayoutColumnMajor);
-    }
-    [[unroll]] for (uint j = 0; j < COLS; ++j) {
-        const uint n = at.y + j * FRAGMENT_N;
-        if (B_K_INNER)
-            coopMatLoad(f.b[j], sh, stage + B_OFFSET + n * B_STRIDE + k / GROUP, B_STRIDE,
-                        gl_CooperativeMatrixLayoutColumnMajor);
-        else
-            coopMatLoad(f.b[j], sh, stage + B_OFFSET + k * B_STRIDE + n / GROUP, B_STRIDE,
-                        gl_CooperativeMatrixLayoutRowMajor);
-    }
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) load_a_fragment(f.a[i], i, stage, k);
+    [[unroll]] for (uint j = 0; j < COLS; ++j) load_b_fragment(f.b[j], j, stage, k);
 }
 
 #include "khr_slices.glsl"

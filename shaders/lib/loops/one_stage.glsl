@@ -2,7 +2,17 @@
 // While it is multiplied the next one is on its way to registers. The loop supplies store_group(i),
 // which writes one group of stage_data to shared memory, and multiply(inout Acc), which multiplies
 // the k-tile that stands there.
+void load_k_tile(const Tile t) {
+    load_stage_scales(t, stage_k);
+    stage_load();
+}
+void load_tail(const Tile t, const uint depth) {
+    load_stage_scales(t, stage_k);
+    stage_load_tail(t, depth);
+}
+
 void stage_store() {
+    set_stage_scales();
     [[unroll]] for (uint i = 0; i < LOADS; ++i) convert_stage_group(i);
     if (EVEN_LOADS) {
         [[unroll]] for (uint i = 0; i < LOADS; ++i) store_group(i);
@@ -16,16 +26,16 @@ void mma_tile(inout Acc acc, const Tile t) {
     const uint depth = t.k_end - t.k_begin;
     if (depth == 0) return;
     stage_begin(t);
-    if (K_TAIL != 0 && depth < TILE_K) stage_load_tail(t, depth);
-    else stage_load();
+    if (K_TAIL != 0 && depth < TILE_K) load_tail(t, depth);
+    else load_k_tile(t);
 
     if (PEEL == 0) {
         for (uint left = depth;; left -= TILE_K) {
             stage_store();
             barrier();
             const bool more = left > TILE_K;
-            if (K_TAIL != 0 && more && left < 2 * TILE_K) stage_load_tail(t, left - TILE_K);
-            else if (more) stage_load();
+            if (K_TAIL != 0 && more && left < 2 * TILE_K) load_tail(t, left - TILE_K);
+            else if (more) load_k_tile(t);
             multiply(acc);
             if (!more) return;
             barrier();
@@ -39,7 +49,7 @@ void mma_tile(inout Acc acc, const Tile t) {
     barrier();
     const uint k_tiles = depth / TILE_K;
     for (uint i = 1; i < k_tiles; ++i) {
-        stage_load();
+        load_k_tile(t);
         multiply(acc);
         barrier();
         stage_store();
@@ -47,7 +57,7 @@ void mma_tile(inout Acc acc, const Tile t) {
     }
     const uint tail = K_TAIL != 0 && k_tiles != 0 ? depth % TILE_K : 0;
     if (tail != 0) {
-        stage_load_tail(t, tail);
+        load_tail(t, tail);
         multiply(acc);
         barrier();
         stage_store();

@@ -13,6 +13,7 @@
 // anew (on an H200 15 % of the whole kernel), and nothing overflows however large the operand is.
 #include "../inputs/codes.glsl"
 #include "../inputs/converted.glsl"
+#include "staged_scales.glsl"
 
 const bool A_K_INNER = A_COL_MAJOR == 0;
 const bool B_K_INNER = B_COL_MAJOR != 0;
@@ -29,11 +30,18 @@ const uint LOADS = A_LOADS + B_LOADS;
 uint64_t stage_address[LOADS];
 uint stage_valid[LOADS];  // elements of the group inside M or N; only for element-wise loads
 uvec4 stage_data[LOADS];
-uvec4 stage_rest[LOADS];  // the second halves of groups of f32 that are converted
+uvec4 stage_rest[LOADS];  // the second halves of groups of f32 that are converted; zero points of codes
 
-// A group of a quantised B is eight codes of a column. Its address is that of the matrix; the column
-// stands in stage_valid.
+// A group of a quantised B is as many codes of a column. Its address is that of the matrix; the column
+// stands in stage_valid. Integers, where k-tiles are whole blocks and have no zero points, keep the address of their
+// codes instead.
 uint stage_k;
+#ifdef HAS_SCALED_SUMS
+const uint BLOCK_REST = CODE_GROUP_K == 0 ? 0 : TILE_K % CODE_DEPTH(CODE_GROUP_K, SCALE_TYPE);
+const bool CODES_ADVANCE = (CODE_ZEROS == ZEROS_INTEGERS ? 1 : BLOCK_REST) == 0;
+#else
+const bool CODES_ADVANCE = false;
+#endif
 
 bool is_a(const uint i) { return i < A_LOADS; }
 bool is_quantised(const uint i) { return QUANTISED && !is_a(i); }
@@ -121,14 +129,20 @@ void stage_begin(const Tile t) {
         }
         stage_address[i] = base + (line * ld + column) * element_size(i);
         if (is_quantised(i)) {
-            stage_address[i] = base;
+            stage_address[i] = CODES_ADVANCE ? codes_address(base, t.k_begin + group_column(i), line) : base;
             stage_valid[i] = line;
         }
     }
 }
 
 void stage_advance(const uint i) {
-    if (is_quantised(i)) return;
+    if (is_quantised(i)) {
+        if (CODES_ADVANCE)
+            stage_address[i] += CODE_GROUP_K == 0
+                ? uint64_t(size_ldb()) * (TILE_K / 8 * CODE_WIDTH)
+                : uint64_t(size_ldb()) * (TILE_K / CODE_DEPTH(CODE_GROUP_K, SCALE_TYPE) * BLOCK_BYTES);
+        return;
+    }
     const uint64_t lines = k_inner(i) ? 1 : (is_a(i) ? size_lda() : size_ldb());
     stage_address[i] += TILE_K * lines * element_size(i);
 }
@@ -157,8 +171,21 @@ void keep_stage_elements(const uint i, uint count) {
     }
 }
 
+// Loads a group of codes, with k of its first one, at the group's address.
+void load_stage_codes(const uint i, uint64_t at, const uint k) {
+#ifdef HAS_SCALED_SUMS
+    stage_data[i] = code_words(CODES_ADVANCE ? at : codes_address(at, k, stage_valid[i]));
+    if (CODE_ZEROS == ZEROS_INTEGERS) stage_rest[i].x = uint(load_scale(at, k, stage_valid[i]).zero);
+#else
+    stage_data[i] = quantised_group(at, k, stage_valid[i]);
+#endif
+}
+
 // A loop calls this before it stores a group.
 void convert_stage_group(const uint i) {
+#ifdef HAS_SCALED_SUMS
+    if (is_quantised(i)) stage_data[i] = integers_of(stage_data[i], stage_rest[i].x);
+#endif
     if (converts(i)) stage_data[i] = converted_group(stage_data[i], stage_rest[i], type_of(i));
 }
 
@@ -166,11 +193,8 @@ void convert_stage_group(const uint i) {
 void stage_load() {
     [[unroll]] for (uint i = 0; i < LOADS; ++i) {
         const uint valid = k_inner(i) || EDGES == 0 ? GROUP : stage_valid[i];
-        if (is_quantised(i))
-            stage_data[i] =
-                quantised_group(stage_address[i], stage_k + group_column(i), stage_valid[i]);
-        else
-            load_stage_group(i, stage_address[i], valid);
+        if (is_quantised(i)) load_stage_codes(i, stage_address[i], stage_k + group_column(i));
+        else load_stage_group(i, stage_address[i], valid);
         stage_advance(i);
     }
     stage_k += TILE_K;
@@ -184,11 +208,10 @@ void stage_load_tail(const Tile t, uint depth) {
         const uint left = k < depth ? depth - k : 0;  // of K, in the direction of K
         const uint64_t at = left != 0 ? stage_address[i] : (is_a(i) ? t.a : t.b);
         const uint valid = left == 0 ? 1 : k_inner(i) ? min(GROUP, left) : stage_valid[i];
-        if (is_quantised(i))
-            stage_data[i] =
-                quantised_group(stage_address[i], left != 0 ? stage_k + k : 0, stage_valid[i]);
-        else
-            load_stage_group(i, at, valid);
+        if (is_quantised(i)) {
+            const uint64_t first = CODES_ADVANCE ? codes_address(t.b, 0, 0) : stage_address[i];
+            load_stage_codes(i, left != 0 ? stage_address[i] : first, left != 0 ? stage_k + k : 0);
+        } else load_stage_group(i, at, valid);
         keep_stage_elements(i, k_inner(i) ? left : left == 0 ? 0 : GROUP);
     }
 }

@@ -26,6 +26,9 @@ uint64_t column_scales_bytes() {
     return GATED ? bytes * 2 : bytes;
 }
 
+// The scales of a row: one, or one for each group of K.
+uint row_scale_count() { return A_GROUP_K == 0 ? 1 : (size_k() + A_GROUP_K - 1) / CODE_DIVISOR(A_GROUP_K); }
+
 // The operands of one batch, no tile yet.
 Tile batch_tile(uint64_t batch) {
     Tile t;
@@ -43,7 +46,7 @@ Tile batch_tile(uint64_t batch) {
     t.extra = p.extra + batch * p.extra_batch;
     t.row_scales = p.row_scales;
     t.column_scales = p.column_scales;
-    if (ROW_SCALES == SCALES_PER_MATRIX) t.row_scales += batch * p.m * 4;
+    if (ROW_SCALES == SCALES_PER_MATRIX) t.row_scales += batch * p.m * row_scale_count() * 4;
     if (COLUMN_SCALES == SCALES_PER_MATRIX) t.column_scales += batch * column_scales_bytes();
     if (ROW_SCALES == SCALES_OF_PARTS) t.row_scales += batch * p.a_batch;
     if (COLUMN_SCALES == SCALES_OF_PARTS) t.column_scales += batch * p.b_batch;

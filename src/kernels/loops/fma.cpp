@@ -1,5 +1,6 @@
 // fma.cpp: the main loop on plain multiply-adds, with register tiles.
 #include "kernels/loops/loops.hpp"
+#include "kernels/parts/quantised.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/steps.hpp"
 #include "problem/epilogue_steps.hpp"
@@ -56,7 +57,7 @@ bool check(const Case& s) {
 }
 
 std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& p, const Limits&) {
-  const std::uint64_t stage = FMA_STAGE(c.tile_m, c.tile_n, c.tile_k);
+  const std::uint64_t stage = FMA_STAGE(c.tile_m, c.tile_n, c.tile_k) + staged_scales_units(c, p);
   const std::uint64_t scratch =
       keeps_tiles(c.rows) ? FMA_SCRATCH(c.tile_m, c.tile_n, fma(c).fragment_m) : 0;
   const std::uint64_t sums =
@@ -108,6 +109,7 @@ void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps&
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
   for (const Input* input : inputs()) {
     if (!has_kernels(MainLoop::fma, *input) || !loads(caps, *input)) continue;
+    if (input->group_sums) continue;  // the kind of its elements
     out.push_back({.loop = MainLoop::fma, .input = input->multiplied});
   }
 }

@@ -1,5 +1,6 @@
 // khr.cpp: the main loop that stages one k-tile at a time for subgroup-scope matrices.
 #include "kernels/loops/khr_fragments.hpp"
+#include "kernels/parts/quantised.hpp"
 
 namespace vkgemm {
 namespace {
@@ -63,8 +64,9 @@ extern constexpr LoopDescriptor khr_loop = [] {
   loop.most_accumulators = most_accumulators;
   loop.check = check_khr;
   loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem& p, const Limits&) {
-    return khr_shared_memory_bytes(c, KHR_STAGE(is_k_inner_a(p), is_k_inner_b(p), c.tile_m,
-                                                c.tile_n, c.tile_k, size_in_bytes(p.input_type())));
+    const std::uint32_t stage = KHR_STAGE(is_k_inner_a(p), is_k_inner_b(p), c.tile_m, c.tile_n,
+                                          c.tile_k, size_in_bytes(p.input_type()));
+    return khr_shared_memory_bytes(c, stage + staged_scales_units(c, p));
   };
   loop.smaller = smaller;
   loop.enter = [](Config& c) {

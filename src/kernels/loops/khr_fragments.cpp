@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "kernels/parts/quantised.hpp"
 #include "kernels/parts/rows.hpp"
 #include "problem/epilogue_steps.hpp"
 
@@ -39,8 +40,7 @@ bool check_fragment(const Case& s) {
   const KhrLoop& l = khr(s.config);
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
   const DataType input = s.problem->input_type();
-  const FragmentShape wanted{input, s.problem->input->accumulator, fragment.m, fragment.n,
-                             fragment.k};
+  const FragmentShape wanted{input, s.problem->input->sums(), fragment.m, fragment.n, fragment.k};
   if (std::ranges::find(s.caps.fragment_shapes, wanted) != s.caps.fragment_shapes.end()) {
     return true;
   }
@@ -158,6 +158,10 @@ bool check_khr(const Case& s) {
   if (!a_fits || !b_fits || l.fragment_n % x4 != 0) {
     return s.refuse("fragment ", fragment, " does not divide into groups of ", width,
                     " elements of ", a_fits ? "B" : "A");
+  }
+  if (p.input->group_sums && p.b.quantisation && scaled_sum_depth(c, p) % l.fragment_k != 0) {
+    return s.refuse("fragment is ", l.fragment_k, " deep: scales of sums are for ",
+                    scaled_sum_depth(c, p), " of K");
   }
   return check_column_sums(s);
 }

@@ -11,6 +11,7 @@
 #include "kernels/parts/pack.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
+#include "lib/footprint.h"
 #include "lib/quantised.h"
 #include "problem/data_type.hpp"
 #include "problem/enumerators.hpp"
@@ -31,13 +32,19 @@ void lower(Lowering& l) {
   if (!p.b.quantisation || p.k == 0) return;
   set_codes(l.constants, *p.b.quantisation);
   l.constants.set(SPEC_SCALES_OF, scales_of(l.config, *p.b.quantisation, p.b.type));
+  l.constants.set(SPEC_A_GROUP_K, p.a_group_k);
 }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
   if (!p.b.quantisation) return {};
   const bool rounds = rounds_elements(c, *p.b.quantisation, p.b.type);
-  return concat("quantised: b is ", to_string(*p.b.quantisation), ", multiplied as ",
-                to_string(p.b.type), rounds ? ", scales multiply codes" : ", scales multiply sums");
+  std::string text =
+      concat("quantised: b is ", to_string(*p.b.quantisation), ", multiplied as ",
+             to_string(p.b.type), rounds ? ", scales multiply codes" : ", scales multiply sums");
+  if (!p.input->group_sums) return text;
+  text += concat(", exact over ", scaled_sum_depth(c, p),
+                 " of K; an element of A is off by at most half a scale");
+  return p.a_group_k == 0 ? text : concat(text, ", one for ", p.a_group_k, " of K");
 }
 
 // Elements that are computed in f32 take longer, and have tuned shapes of their own.
@@ -75,7 +82,18 @@ bool is_family(std::string_view name) {
 
 }  // namespace
 
+std::uint32_t staged_scales_units(const Config& c, const ResolvedProblem& p) {
+  if (!p.input->group_sums || !p.b.quantisation) return 0;
+  return STAGED_SCALES(c.tile_m, c.tile_n, c.tile_k, p.a_group_k,
+                       with_group(*p.b.quantisation).group_k);
+}
+
+std::uint32_t scaled_sum_depth(const Config& c, const ResolvedProblem& p) {
+  return SCALED_SUM_DEPTH(c.tile_k, p.a_group_k, with_group(*p.b.quantisation).group_k);
+}
+
 std::uint32_t scales_of(const Config& config, const Quantisation& q, DataType input) {
+  if (multiplies_integers(input)) return SCALES_OF_GROUPS;
   const auto of_loop = descriptor(config).scales_of;
   return of_loop == nullptr ? SCALES_OF_CODES : of_loop(config, q, input);
 }
@@ -93,6 +111,7 @@ Step pack_codes_step(const Problem& problem, const CodeSource& source, const Res
   if (copy.fragments) pack_fragments(step, constants, copy, limits);
   set_codes(constants, as_packed(q));
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
+  if (multiplies_integers(copy.type)) constants.set(SPEC_B_TYPE, row_of(copy.type).constant);
   constants.set(SPEC_CODE_GROUP_N, q.group_n);
   constants.set(SPEC_CODE_SOURCE, source_of(q));
   constants.set(SPEC_A_COL_MAJOR, problem.b.layout == Layout::row_major);

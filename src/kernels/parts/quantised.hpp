@@ -8,6 +8,11 @@
 
 namespace vkgemm {
 
+// Of sums of integers over groups of K (shaders/lib/loops/staged_scales.glsl): the shared memory of
+// their scales in units, 0 for other inputs; and the depth of a sum.
+std::uint32_t staged_scales_units(const Config& config, const ResolvedProblem& problem);
+std::uint32_t scaled_sum_depth(const Config& config, const ResolvedProblem& problem);
+
 // SCALES_OF_* of shaders/lib/quantised.h: what scales multiply in the product of a configuration.
 std::uint32_t scales_of(const Config& config, const Quantisation& q, DataType input);
 

@@ -14,6 +14,7 @@
 #include "lib/quantised.h"
 #include "problem/data_type.hpp"
 #include "problem/field_checks.hpp"
+#include "problem/inputs/input.hpp"
 
 namespace vkgemm {
 namespace {
@@ -101,6 +102,14 @@ Quantisation with_group(Quantisation q) {
         form.group_k != 0 || q.layout != CodeLayout::ggml_blocks ? form.group_k : q4_0_block;
   }
   return q;
+}
+
+bool multiplies_integers(DataType type) noexcept {
+  const Input* const input = find_input(type);
+  return input != nullptr && is_integer(input->accumulator);
+}
+bool multiplies_codes(DataType type) noexcept {
+  return multiplies_integers(type) || (is_wide_float(type) && size_in_bytes(type) == 2);
 }
 
 std::string_view to_string(CodeType type) noexcept { return name_of(code_type_names, type); }
@@ -259,7 +268,12 @@ std::optional<Error> check_quantised(const Problem& problem) {
   if (q.float_zeros && !q.zeros) return wrong("float_zeros", "true", "zeros is false");
   if (!multiplies_codes(problem.b.type)) {
     return unsupported(concat("b.type is ", to_string(problem.b.type), " and quantised_b.type is ",
-                              type, ": codes are multiplied as f16 or bf16"));
+                              type, ": codes are multiplied as f16, bf16 or s8"));
+  }
+  if (multiplies_integers(problem.b.type) && form.codes != CODES_INT8 && form.codes != CODES_INT4) {
+    return wrong(
+        "type", type,
+        concat("only codes that are integers are multiplied as ", to_string(problem.b.type)));
   }
   return std::nullopt;
 }

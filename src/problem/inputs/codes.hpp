@@ -14,8 +14,9 @@ namespace vkgemm {
 // The family of table rows that are for codes alone.
 inline constexpr std::string_view codes_family = "quantised";
 
-// True if codes may be multiplied as elements of this type.
-constexpr bool multiplies_codes(DataType type) noexcept { return size_in_bytes(type) == 2; }
+// True if codes may be multiplied as elements of this type; if they must then be integers, too.
+bool multiplies_codes(DataType type) noexcept;
+bool multiplies_integers(DataType type) noexcept;
 
 // A type of codes, when it is packed (lib/quantised.h).
 struct CodeForm {

@@ -27,6 +27,8 @@ struct Input {
   DataType given = DataType::f16;       // the type of the caller's elements
   DataType multiplied = DataType::f16;  // the type of what main loops multiply
   DataType accumulator = DataType::f32;
+  // The type of exact sums over groups of K, which scales multiply; nothing: there are none.
+  std::optional<DataType> group_sums = std::nullopt;
   MatrixUnits matrix_units = MatrixUnits::none;
   bool packed_in_rows = false;       // K is the outer direction (pack.comp)
   bool packed_in_fragments = false;  // pack_fragments.comp
@@ -54,6 +56,8 @@ struct Input {
   // True if packing converts the caller's elements to another type.
   constexpr bool is_converted() const noexcept { return given != multiplied; }
   constexpr std::uint32_t bytes() const noexcept { return parts * size_in_bytes(multiplied); }
+  // The type in which matrix units add up products.
+  constexpr DataType sums() const noexcept { return group_sums.value_or(accumulator); }
 };
 
 std::span<const Input* const> inputs() noexcept;

@@ -7,12 +7,14 @@
 
 namespace vkgemm {
 
-extern const Input f16_input, bf16_input, f32_input, s8_input;
+extern const Input f16_input, bf16_input, f32_input, s8_input, s8_codes_input;
 extern const Input bf16x9_input, bf16x6_input, f16x3_input;
 
 std::span<const Input* const> inputs() noexcept {
-  static constexpr const Input* all[] = {&f16_input,    &bf16_input,   &f32_input,  &s8_input,
-                                         &bf16x9_input, &bf16x6_input, &f16x3_input};
+  // Of several with one type, that without codes is the first.
+  static constexpr const Input* all[] = {&f16_input,    &bf16_input,     &f32_input,
+                                         &s8_input,     &s8_codes_input, &bf16x9_input,
+                                         &bf16x6_input, &f16x3_input};
   return all;
 }
 
@@ -25,8 +27,9 @@ const Input* find_input(DataType given, F32Arithmetic arithmetic) noexcept {
 }
 
 const Input* find_input(const Problem& problem, const Matrix& operand) noexcept {
-  return problem.multiply_as ? find_input(*problem.multiply_as)
-                             : find_input(operand.type, problem.f32_arithmetic);
+  const DataType type = problem.multiply_as.value_or(operand.type);
+  if (problem.quantised_b && type == DataType::s8) return &s8_codes_input;
+  return problem.multiply_as ? find_input(type) : find_input(type, problem.f32_arithmetic);
 }
 
 const Input* find_input(F32Arithmetic arithmetic) noexcept {
@@ -44,8 +47,10 @@ MaybeError check_multiply_as(const Problem& problem) {
   const auto with = [&](const auto&... other) {
     return concat(other..., " and multiply_as is ", to_string(type), ": ");
   };
-  if (!is_multiplied_as(type)) {
-    return unsupported(concat("multiply_as is ", to_string(type), ": f16 and bf16 are supported"));
+  const bool is_s8 = type == DataType::s8 && problem.quantised_b;
+  if (!is_multiplied_as(type) && !is_s8) {
+    return unsupported(concat("multiply_as is ", to_string(type),
+                              ": f16 and bf16 are supported, and s8 with a quantised B"));
   }
   if (problem.f32_arithmetic != F32Arithmetic::ieee) {
     return invalid_argument(
@@ -58,9 +63,9 @@ MaybeError check_multiply_as(const Problem& problem) {
   }
   for (const auto& [name, given] :
        {std::pair("a", problem.a.type), std::pair("b", problem.b.type)}) {
-    if (is_wide_float(given)) continue;
-    return unsupported(
-        concat(with(name, ".type is ", to_string(given)), "it must be ", wide_float_types));
+    if (is_s8 ? given == type : is_wide_float(given)) continue;
+    return unsupported(concat(with(name, ".type is ", to_string(given)), "it must be ",
+                              is_s8 ? to_string(type) : wide_float_types));
   }
   return std::nullopt;
 }

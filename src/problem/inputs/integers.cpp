@@ -69,6 +69,32 @@ extern constexpr Input s8_input{
 
 namespace {
 
+MaybeError check_codes_of_s8(const Problem& problem) {
+  const std::uint32_t group = problem.a_group_k;
+  if (!groups_rows(group)) return unsupported(concat("a_group_k is ", group, row_group_sizes));
+  if (group == 0) return std::nullopt;
+  if (problem.epilogue.row_scales != Scales::none) return std::nullopt;
+  return invalid_argument(concat("a_group_k is ", group,
+                                 " and epilogue.row_scales is none: row_scales has a number for "
+                                 "each row and group"));
+}
+
+}  // namespace
+
+extern constexpr Input s8_codes_input{
+    .name = "s8_codes",
+    .given = DataType::s8,
+    .multiplied = DataType::s8,
+    .accumulator = DataType::f32,
+    .group_sums = DataType::s32,
+    .matrix_units = MatrixUnits::listed,
+    .packed_in_fragments = false,
+    .check = check_codes_of_s8,
+    .is_loaded = [](const DeviceCaps& caps) { return caps.int8_arithmetic; },
+    .needs = byte_features};
+
+namespace {
+
 // D of 8-bit integers may have a zero point.
 MaybeError check_zero_point(const Problem& problem) {
   const std::int32_t zero = problem.epilogue.zero_point;
@@ -112,7 +138,14 @@ MaybeError check_types(const Problem& problem) {
           concat(name, ".type is ", to_string(type), ": A and B are f16, bf16, f32 or s8"));
     }
   }
-  if (!is_element(problem.d.type) && problem.d.type != input_of(problem.a.type).accumulator) {
+  if (problem.a_group_k != 0 && !(problem.quantised_b && problem.b.type == DataType::s8)) {
+    return invalid_argument(
+        concat("a_group_k is ", problem.a_group_k,
+               ": only codes of s8 and a quantised B have groups, and b.type is ",
+               to_string(problem.b.type), problem.quantised_b ? "" : ", not quantised"));
+  }
+  if (!is_element(problem.d.type) &&
+      (problem.quantised_b || problem.d.type != input_of(problem.a.type).accumulator)) {
     return unsupported(concat("d.type is ", to_string(problem.d.type), " and a.type is ",
                               to_string(problem.a.type), ": D is ", element_types,
                               ", or of s8 inputs s32"));

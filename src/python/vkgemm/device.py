@@ -336,7 +336,7 @@ class Device(Products):
 
         codes: vkgemm.Codes or vkgemm.CodeBlocks, of numpy arrays.
         element: the type that B is multiplied as, "f16" or "bf16".  A must have it.  float32 is not
-            possible.
+            possible.  "s8" takes codes that are integers: A is then int8, as quantise_rows() makes.
         gated_b: for products with a gate, the place of B's columns, as in gated().
 
         Returns a PackedMatrix.  Raises Error if the device cannot pack these codes.

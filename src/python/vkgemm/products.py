@@ -80,6 +80,8 @@ class Products(Held):
         b: (K, N), (batch, K, N), (outer, batch, K, N) or a PackedMatrix.  One matrix serves the
             whole batch.  In four dimensions a and b broadcast, as in np.matmul().
         row_scales, column_scales: float32 factors, (M,) or (batch, M), and (N,) or (batch, N).
+            int8 a and a B of codes (pack_codes(element="s8")): row_scales may be those of
+            quantise_rows(group=…), (M, groups) or (batch, M, groups).
         bias: (N,), (1, N) or (batch, 1, N) for the columns; (M, 1) or (batch, M, 1) for the rows.
             float16, bfloat16 or float32.
         activation: "relu", "gelu_erf" (also "gelu"), "gelu_tanh", "silu", "sigmoid", "tanh",
@@ -326,17 +328,20 @@ class Products(Held):
         return self._call(self._request, **_arguments(locals()))
 
     @suggests
-    def quantise_rows(self, a: Operand, *, bf16: bool = False) -> Any:
+    def quantise_rows(self, a: Operand, *, group: int = 0, bf16: bool = False) -> Any:
         """Convert the rows of a matrix to int8 codes with a scale per row, on the device.
 
             scale = max|row| / 127      code = rint(x · (127 / max|row|)), in float32
 
         a: (M, K) or (batch, M, K), float16, float32 or bfloat16.
+        group: 32, 64 or 128: so many columns of a row share a scale.  0: the whole row does.
 
         Returns (codes, scales): int8 with the shape of a, and float32, (M,) or (batch, M).  A row
         of zeros has scale 0.  A row with NaN has scale NaN, a row with Inf scale Inf, and both have
         codes 0: their rows of a product are NaN.
         Raises ArgumentError if a has another type or shape.
+        With a group, scales are (M, groups) or (batch, M, groups).  They are row_scales of products
+        with a B of codes that was packed with element="s8".
 
         codes and scales are gemm()'s a and row_scales.  For its b and column_scales, of a matrix
         (K, N), pass codes.T and scales of quantise_rows(b.T).
@@ -345,7 +350,7 @@ class Products(Held):
         >>> codes, scales
         (array([[  64, -127,   32]], dtype=int8), array([2.], dtype=float32))
         """
-        return self._call(row_quantisation, a, bf16=bf16, in_rows=True)
+        return self._call(row_quantisation, a, bf16=bf16, in_rows=True, group=group)
 
     def explain(self, a: Operand, b: Operand | PackedMatrix, **arguments: Any) -> str:
         """Say which kernel computes a product, and why: several lines.

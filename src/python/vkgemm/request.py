@@ -42,14 +42,15 @@ class Request:
                 setattr(operands, f"{name}_fingerprint", matrix.fingerprint[0])
 
 
-def row_quantisation(arrays: Arrays, a: Any) -> Request:
-    """Rows that become codes, with a scale each."""
+def row_quantisation(arrays: Arrays, a: Any, group: int = 0) -> Request:
+    """Rows that become codes, with a scale each, or one for each group of columns."""
     a = as_matrix("a", arrays.array("a", a))
     shape = tuple(a.shape)
     source = part(type=arrays.element("a.dtype", a.dtype)) + arrays.rows(a)
     fields = part(rows=shape[-2], columns=shape[-1], batch=shape[0] if len(shape) == 3 else None,
-                  source=source)
-    outputs = {"codes": arrays.new(shape, "s8"), "scales": arrays.new(shape[:-1], "f32")}
+                  source=source, group_k=integer("group", group))
+    groups = () if group == 0 else (-(-shape[-1] // group),)
+    outputs = {"codes": arrays.new(shape, "s8"), "scales": arrays.new((*shape[:-1], *groups), "f32")}
     return Request(fields, None, {"source": a}, outputs=outputs, kind="VkgemmRowQuantisation")
 
 
@@ -398,8 +399,8 @@ class Builder:
             self.parts["b"] = min(pair, key=lambda b: dict(b).get("alignment", 16))
         unlike = dict(self.parts["b"])["type"] != self.element and "multiply_as" not in self.parts
         if unlike and self.parts.get("quantised_b"):
-            fix = (f"pack it with element={self.element!r}" if self.element in ("f16", "bf16")
-                   else "a must be float16 or bfloat16, or pass multiply_as")
+            fix = (f"pack it with element={self.element!r}" if self.element in ("f16", "bf16", "s8")
+                   else "a must be float16, bfloat16 or int8, or pass multiply_as")
             raise ArgumentError(f"b is {self.b!r}: a.dtype is {self.element}, and {fix}")
         if unlike:
             raise ArgumentError(f"b.dtype is {dict(self.parts['b'])['type']}: a.dtype is "
@@ -428,13 +429,29 @@ class Builder:
         self.inputs[name] = array
         return part(**{name: "shared" if array.ndim == 1 else "per_matrix"})
 
+    def _row_scales(self, scales: Any) -> Part:
+        """Scales of rows or, beside int8 codes of B, of groups of their columns."""
+        array = self.arrays.array("row_scales", scales)
+        m, k = self.a.shape[-2:]
+        has_groups = self.element == "s8" and self.parts.get("quantised_b") and array.ndim > 1
+        if not has_groups or array.shape[-1] == m and array.ndim == 2 and self.lead:
+            return self._scales("row_scales", scales, m, len(self.lead) > 0)
+        fitting = [group for group in (128, 64, 32) if -(-k // group) == array.shape[-1]]
+        shapes = [(m, -(-k // group)) for group in (32, 64, 128)]
+        require_shape("row_scales", array, (m,), *shapes,
+                      *([(*self.each, *shape) for shape in shapes] if self.lead else []))
+        self.arrays.element("row_scales.dtype", array.dtype, ("f32",))
+        self.inputs["row_scales"] = array
+        self.parts["a_group_k"] = fitting[0]
+        return part(row_scales="shared" if array.ndim == 2 else "per_matrix")
+
     def epilogue(self, *, alpha: float, row_scales: Any, column_scales: Any, bias: Any,
                  c: Any = None, beta: float | None = None, activation: str | None = None,
                  aux: bool, clamp: Any, zero_point: int = 0) -> None:
         """alpha, scales, beta·C, bias, activation, aux, clamp and zero_point."""
         fields = part(alpha=real("alpha", alpha), aux=int(bool(aux)))
         if row_scales is not None:
-            fields += self._scales("row_scales", row_scales, self.a.shape[-2], len(self.lead) > 0)
+            fields += self._row_scales(row_scales)
         if column_scales is not None:
             fields += self._scales("column_scales", column_scales, self.columns,
                                    len(self.each) > 0)
@@ -520,7 +537,8 @@ class Builder:
         shape = of_product if self.d_rows is None else (self.d_rows, self.n)
         element, elements = self.element, RESULTS
         if element == "s8":
-            element, elements = "s32" if self.is_sum else "f32", SUMS
+            is_sum = self.is_sum and not self.parts.get("quantised_b")
+            element, elements = "s32" if is_sum else "f32", SUMS
         beside = element  # of aux and of what steps store, if D has codes
         if self.makes_codes:
             element = "s8"

@@ -1,0 +1,60 @@
+// staged_scales.glsl: the scales of a k-tile in shared memory, in the loops that stage one k-tile at a time, for sums of
+// integers over groups of K (scaled_integers.glsl). For the other inputs all of it is empty. The loop supplies
+// set_staged_scale(place, value), and calls set_stage_scales() where it stores a k-tile.
+#ifdef HAS_SCALED_SUMS
+const uint SCALED_DEPTH = SCALED_SUM_DEPTH(TILE_K, A_GROUP_K, CODE_GROUP_K);
+const uint TILE_SUMS = TILE_K / SCALED_DEPTH;
+const uint SCALED_ROWS = A_GROUP_K == 0 ? 0 : TILE_M;
+// The floats of a sum: of rows, of columns, and minima of columns. Their places.
+const uint SCALE_LINE = SCALED_ROWS + 2 * TILE_N;
+const bool HAS_MINIMA = CODE_ZEROS >= ZEROS_FLOATS;
+#define STAGED_SCALES_SIZE STAGED_SCALES(TILE_M, TILE_N, TILE_K, A_GROUP_K, CODE_GROUP_K)
+
+// An item is a scale of a row, or a scale and a minimum of a column.
+const uint SUM_ITEMS = SCALED_ROWS + TILE_N;
+const uint SCALE_ITEMS = TILE_SUMS * SUM_ITEMS;
+const uint SCALE_LOADS = (SCALE_ITEMS + LOCAL_SIZE - 1) / LOCAL_SIZE;
+vec2 stage_scales[SCALE_LOADS];
+
+uint scale_item(const uint i) { return min(gl_LocalInvocationIndex + i * LOCAL_SIZE, SCALE_ITEMS - 1); }
+
+// What an element of a column is: factor * integer + minimum.
+vec2 column_scales(const uint64_t b, const uint k, const uint n) {
+    const Scale s = load_scale(b, k, n);
+    return vec2(s.factor, CODE_ZEROS == ZEROS_FLOATS ? -s.factor * s.zero : s.minimum);
+}
+
+// The scales of the k-tile that begins at k. Rows, columns and groups beyond the last ones are the last ones again.
+void load_stage_scales(const Tile t, const uint k) {
+    [[unroll]] for (uint i = 0; i < SCALE_LOADS; ++i) {
+        const uint item = scale_item(i), x = item % SUM_ITEMS;
+        const uint at = min(k + item / SUM_ITEMS * SCALED_DEPTH, t.k_end - 1);
+        const uint column = x - SCALED_ROWS;
+        const bool right = B_HALVES != 0 && column >= HALF_N;
+        const uint n = min(b_column(t.col) + column - (right ? HALF_N : 0), b_columns() - 1);
+        if (x >= SCALED_ROWS) {
+            stage_scales[i] = column_scales(right ? t.b + p.b_right : t.b, at, n);
+        } else if (A_GROUP_K != 0) {
+            const uint row = row_of_a(min(t.row + x, t.row_end - 1));
+            stage_scales[i].x =
+                F32(t.row_scales + (uint64_t(row) * row_scale_count() + at / CODE_DIVISOR(A_GROUP_K)) * 4).x;
+        }
+    }
+}
+
+void set_staged_scale(const uint place, const float value);
+
+void set_stage_scales() {
+    [[unroll]] for (uint i = 0; i < SCALE_LOADS; ++i) {
+        const uint item = scale_item(i), x = item % SUM_ITEMS;
+        const uint place = item / SUM_ITEMS * SCALE_LINE + x;
+        if (SCALE_ITEMS % LOCAL_SIZE != 0 && gl_LocalInvocationIndex + i * LOCAL_SIZE >= SCALE_ITEMS) continue;
+        set_staged_scale(place, stage_scales[i].x);
+        if (HAS_MINIMA && x >= SCALED_ROWS) set_staged_scale(place + TILE_N, stage_scales[i].y);
+    }
+}
+#else
+#define STAGED_SCALES_SIZE 0
+void load_stage_scales(const Tile t, const uint k) {}
+void set_stage_scales() {}
+#endif

@@ -1,0 +1,117 @@
+// 8-bit activations: rows of A as s8, whose scales are of rows or of groups of K, times a quantised
+// B.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "harness.hpp"
+#include "kernels/legality.hpp"
+#include "problem/inputs/codes.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+constexpr Quantisation kinds[] = {
+    {.type = CodeType::int4, .group_k = 128},
+    {.type = CodeType::int4, .group_k = 32, .zeros = true},
+    {.type = CodeType::int4, .group_k = 64, .zeros = true, .float_zeros = true},
+    {.type = CodeType::int8},
+    {.type = CodeType::int8, .group_k = 192, .scale_type = DataType::f32},
+    {.type = CodeType::q4_1},
+    {.type = CodeType::q5_0},
+    {.type = CodeType::q4_k},
+    {.type = CodeType::q6_k}};
+
+Problem problem_of(std::uint64_t m, std::uint64_t n, std::uint64_t k, const Quantisation& q,
+                   std::uint32_t a_group_k) {
+  const bool blocks = form_of(q.type).group_k != 0;
+  Problem problem = gemm({m, n, blocks ? 512 : k}, DataType::s8);
+  if (blocks) problem.b.layout = Layout::col_major;
+  problem.d.type = DataType::f32;
+  problem.a_group_k = a_group_k;
+  if (a_group_k != 0) problem.epilogue.row_scales = Scales::shared;
+  return problem;
+}
+
+class CodesOfS8 : public EachPathCounted {
+ protected:
+  void SetUp() override {
+    EachPathCounted::SetUp();
+    if (IsSkipped()) return;
+    if (GetParam() == Path::nv) GTEST_SKIP() << "path nv takes no codes";
+    if (!runner().caps().int8_arithmetic) GTEST_SKIP() << "no 8-bit arithmetic";
+  }
+
+  // The path's loops that stage k-tiles, which are as deep as sums of groups need.
+  static std::vector<Config> configs() {
+    std::vector<Config> out;
+    for (Config config : small_configs(GetParam(), DataType::s8)) {
+      if (descriptor(config).takes_fragments()) continue;
+      config.pack_b = true;
+      config.pack_a = false;
+      out.push_back(config);
+      config.tile_k *= 2;
+      out.push_back(config);
+      if (on_cpu()) break;
+    }
+    // lavapipe's own matrices are not as deep as loads are wide.
+    if (out.empty()) {
+      out.push_back(
+          parse_config("khr:tile=16x32x32,fragment=16x16x16,subgroups=1x2,subgroup_size=8,"
+                       "pack=b")
+              .value());
+    }
+    return out;
+  }
+
+  // lavapipe takes long to compile matrix loops.
+  static bool is_slow() { return on_cpu() && GetParam() == Path::khr && !is_nightly(); }
+
+  void passes(const Problem& problem, const Quantisation& q) {
+    for (const Config& config : configs()) {
+      if (!runner().context().plan(planned(problem, {.quantisation = q}, config), config)) continue;
+      ++computed_;
+      EXPECT_TRUE(passes_gates(config, problem, {.quantisation = q}))
+          << to_string(q) << ", groups of A " << problem.a_group_k;
+    }
+  }
+};
+VKGEMM_ON_EACH_PATH(CodesOfS8);
+
+TEST_P(CodesOfS8, EveryKindAndGroup) {
+  for (const Quantisation& q : kinds) {
+    for (const std::uint32_t group : {0u, 32u, 64u, 128u}) {
+      if (on_cpu() && group == 64) continue;
+      if (is_slow() && (&q != kinds || group == 0)) continue;
+      passes(problem_of(19, 37, 330, q, group), q);
+    }
+  }
+}
+
+// Scales of the batch, of slices of K, of gates, of groups of rows that are gathered.
+TEST_P(CodesOfS8, EveryFamily) {
+  const Quantisation q = kinds[0];
+  Problem batch = problem_of(21, 40, 300, q, 64);
+  batch.batch = 3;
+  batch.epilogue.row_scales = Scales::per_matrix;
+  batch.epilogue.column_scales = Scales::shared;
+  passes(batch, q);
+  if (is_slow()) return;
+  Problem slices = problem_of(21, 40, 512, q, 128);
+  slices.split_k = {.slices = 3};
+  passes(slices, q);
+  Problem gated = problem_of(21, 40, 256, q, 32);
+  gated.gated = Gated{.gate = Gate::swiglu};
+  passes(gated, q);
+  Problem rows = problem_of(21, 40, 256, q, 32);
+  rows.row_reduction = {.op = RowOp::rms_norm};
+  passes(rows, q);
+  Problem groups = problem_of(40, 24, 256, q, 64);
+  groups.grouping = Grouping{.groups = 3, .b = GroupedB::per_group, .a_rows = 13, .a_terms = 4};
+  passes(groups, q);
+}
+
+}  // namespace
+}  // namespace vkgemm::test
