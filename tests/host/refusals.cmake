@@ -56,7 +56,7 @@ refused("${generated} --dtype-bias s32" "--dtype-bias is 's32': one of f16|bf16|
 refused("${generated} --dtype-d s4" "--dtype-d is 's4': one of f16|bf16|f32|s8|s32|u8|e4m3|e5m2 is needed")
 refused("${generated} --dtype-aux s32 --with-aux" "--dtype-aux is 's32': one of f16|bf16|f32|s8|u8|e4m3|e5m2 is needed")
 refused("${generated} --dtype-d u8 --zero-point=-1" "epilogue.zero_point is -1: for d.type u8 it must be from 0 to 255")
-refused("quantise --n 8 --k 8 --format int8 --dtype f32 --out no.vkp" "--dtype is 'f32': one of f16|bf16 is needed")
+refused("quantise --n 8 --k 8 --format int8 --dtype f32 --out no.vkp" "--dtype is 'f32': one of f16|bf16|s8 is needed")
 refused("${generated} --json" "'--json' is no option of vkgemm run: see")
 refused("pack b.npy" "'b.npy' is no argument of vkgemm pack")
 refused("${generated} --dtype fp16" "--dtype is 'fp16': one of f16|")

@@ -73,7 +73,7 @@ class Refusals(OnDevice):
                 (gated, a, b, "glu", {"gated_b": "separate", "b_right": codes}, "b_right is vkgemm.Codes"),
                 (self.device.pack_codes, b, {}, "codes is ndarray: it must be vkgemm.Codes"),
                 (self.device.pack_codes, codes, {"element": "f32"},
-                 "element is 'f32': it must be 'f16' or 'bf16'"),
+                 "element is 'f32': it must be 'f16', 'bf16' or 's8'"),
                 (self.device.quantise, b, {"element": "float16"}, "element is 'float16': it must be"),
                 (self.device.quantise, b, "int8", {"zeros": True},
                  "zeros is given and type is 'int8': only int4 has zero points"),
