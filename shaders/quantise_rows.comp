@@ -1,7 +1,7 @@
 // Rows of f16, bf16 or f32 become codes of 8 bits and a scale each:
 //   scale = max|row| / 127,  code = nearest integer to x * (127 / max|row|)
-// With A_GROUP_K each group of so many columns is a row of its own here. A workgroup quantises TILE_M of these rows at
-// once, each by LANES invocations. A_VECTOR: these load 16 bytes and
+// A row here is a whole row or, with A_GROUP_K, a group of A_GROUP_K columns. A workgroup quantises TILE_M rows at once,
+// each by LANES invocations. A_VECTOR: these load 16 bytes and
 // store 8 codes at a time. Magnitudes are compared as bits, in whose order Inf and NaN are the largest.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -15,7 +15,7 @@ const uint STEP = LANES * QUANTISE_PIECE;  // columns of a row that its lanes ta
 const uint FAN = LANES < 16 ? LANES : 16;  // lanes that merge what all have found
 shared uint lane_most[QUANTISE_ROWS_BYTES(LOCAL_SIZE) / 4];
 
-// What shares a scale: the columns of a row, or of a group.
+// The number of columns that share a scale: of a row, or of a group.
 uint columns;
 
 struct Piece {

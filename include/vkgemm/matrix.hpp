@@ -184,13 +184,13 @@ struct Quantisation {
 // matrix as a row-major one of N rows and K columns: the codes are a column-major B, the scales its
 // column_scales.
 //
-// With group_k, each row has a scale for each group of so many columns, the last of which may be
-// shorter: rows × ⌈columns/group_k⌉ scales, row after row. The codes are A of a product with a
+// group_k columns share a scale, and the last group of a row may be shorter. Scales are rows ×
+// ⌈columns/group_k⌉, row after row. The codes are A of a product with a
 // quantised B, the scales its row_scales, and group_k is Problem::a_group_k.
 //
-// rows, columns, batch and every ld are at most 2^31 - 1, and so are all groups of a matrix. If
-// rows or batch is 0, the plan does nothing. If columns is 0, scales are 0, and of groups there are
-// none.
+// rows, columns, batch and every ld are at most 2^31 - 1. So is the number of a matrix's groups. If
+// rows or batch is 0, the plan does nothing. If columns is 0, scales of rows are 0, and there are
+// no groups.
 struct RowQuantisation {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;

@@ -235,7 +235,7 @@ float CodeMatrix::element(std::uint64_t matrix, std::uint64_t k, std::uint64_t c
 
 namespace {
 
-// Threads for so many elements, in `parts` that may be apart.
+// The number of threads for `elements` in `parts`, which threads share.
 std::uint64_t thread_count(std::uint64_t elements, std::uint64_t parts) {
   constexpr std::uint64_t few = 65536;
   const unsigned most = elements < few ? 1 : std::max(1u, std::thread::hardware_concurrency());

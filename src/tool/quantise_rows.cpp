@@ -100,6 +100,9 @@ void quantise_file(const QuantiseRowsCommand& command) {
   if (command.a_file.empty() == command.b_file.empty()) {
     throw Failure(usage_error, "give --a, whose rows are quantised, or --b, whose columns are");
   }
+  if (command.group_k != 0 && command.a_file.empty()) {
+    throw Failure(usage_error, "--group is for --a: columns of B have one scale each");
+  }
   Lines lines = load_lines(command);
   OutputFile out = unwrap(OutputFile::open(path_of(command.out)));
   OutputFile scales_out = unwrap(OutputFile::open(path_of(command.scales)));

@@ -2,11 +2,9 @@
 // B.
 #include <gtest/gtest.h>
 
-#include <string>
 #include <vector>
 
 #include "harness.hpp"
-#include "kernels/legality.hpp"
 #include "problem/inputs/codes.hpp"
 #include "trial.hpp"
 

@@ -18,7 +18,7 @@ vec2 stage_scales[SCALE_LOADS];
 
 uint scale_item(const uint i) { return min(gl_LocalInvocationIndex + i * LOCAL_SIZE, SCALE_ITEMS - 1); }
 
-// What an element of a column is: factor * integer + minimum.
+// A column's factor and minimum: an element is factor * integer + minimum.
 vec2 column_scales(const uint64_t b, const uint k, const uint n) {
     const Scale s = load_scale(b, k, n);
     return vec2(s.factor, CODE_ZEROS == ZEROS_FLOATS ? -s.factor * s.zero : s.minimum);

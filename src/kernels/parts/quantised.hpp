@@ -8,8 +8,8 @@
 
 namespace vkgemm {
 
-// Of sums of integers over groups of K (shaders/lib/loops/staged_scales.glsl): the shared memory of
-// their scales in units, 0 for other inputs; and the depth of a sum.
+// The shared memory, in units, of the scales of sums over groups of K
+// (shaders/lib/loops/staged_scales.glsl), 0 for other inputs; and the depth of a sum.
 std::uint32_t staged_scales_units(const Config& config, const ResolvedProblem& problem);
 std::uint32_t scaled_sum_depth(const Config& config, const ResolvedProblem& problem);
 

@@ -11,7 +11,7 @@ extern const Input f16_input, bf16_input, f32_input, s8_input, s8_codes_input;
 extern const Input bf16x9_input, bf16x6_input, f16x3_input;
 
 std::span<const Input* const> inputs() noexcept {
-  // Of several with one type, that without codes is the first.
+  // The first input of a type is that of plain elements.
   static constexpr const Input* all[] = {&f16_input,    &bf16_input,     &f32_input,
                                          &s8_input,     &s8_codes_input, &bf16x9_input,
                                          &bf16x6_input, &f16x3_input};

@@ -81,17 +81,16 @@ MaybeError check_codes_of_s8(const Problem& problem) {
 
 }  // namespace
 
-extern constexpr Input s8_codes_input{
-    .name = "s8_codes",
-    .given = DataType::s8,
-    .multiplied = DataType::s8,
-    .accumulator = DataType::f32,
-    .group_sums = DataType::s32,
-    .matrix_units = MatrixUnits::listed,
-    .packed_in_fragments = false,
-    .check = check_codes_of_s8,
-    .is_loaded = [](const DeviceCaps& caps) { return caps.int8_arithmetic; },
-    .needs = byte_features};
+extern constexpr Input s8_codes_input = [] {
+  Input input = s8_input;
+  input.name = "s8_codes";
+  input.accumulator = DataType::f32;
+  input.group_sums = DataType::s32;
+  input.packed_in_fragments = false;
+  input.sum_kernel = Input{}.sum_kernel;
+  input.check = check_codes_of_s8;
+  return input;
+}();
 
 namespace {
 
