@@ -173,6 +173,7 @@ TEST_F(ContextTune, RefusalsNameTheField) {
   bad.a.ld = 3;
   refuses(quick(), bad, Status::invalid_argument, "a.ld is 3");
   info = quick();
+  info.budget_ms = 600000.0;  // a file is written only if a candidate was timed
   info.file = folder_;
   fs::create_directories(folder_);
   refuses(info, problem, Status::io_error, folder_.string());
