@@ -1,9 +1,10 @@
-# cmake -DMANIFEST=... -DWORK=... -DOUT=... -P embed.cmake: writes what the library embeds as arrays of C++.
+# cmake -DMANIFEST=... -DWORK=... -DOUT=... -DZSTD=... -P embed.cmake: writes what the library embeds as arrays of C++.
 #   MANIFEST  lines "frame name", "module name=file", "table name=file" and "known_drivers name=file": the files after a
 #             frame are compressed together, because they resemble each other. "source file": a file that the digest
 #             covers, too. "left_out module=reason": a module that is not embedded
 #   WORK      a folder for temporary files
 #   OUT       the source file that is written
+#   ZSTD      the program zstd; empty: CMake compresses, into frames a third larger
 cmake_minimum_required(VERSION 3.25)
 
 set(arrays "")
@@ -55,8 +56,13 @@ macro(finish_frame)
       fail("frame ${frame} has no files")
     endif()
     concatenate(${WORK}/${frame} ${frame_files})
-    file(ARCHIVE_CREATE OUTPUT ${WORK}/${frame}.zst PATHS ${WORK}/${frame} FORMAT raw
-         COMPRESSION Zstd COMPRESSION_LEVEL 9)
+    if(ZSTD) # one thread: the same bytes on every machine
+      execute_process(COMMAND ${ZSTD} -q -f -19 --single-thread ${WORK}/${frame} -o ${WORK}/${frame}.zst
+                      COMMAND_ERROR_IS_FATAL ANY)
+    else()
+      file(ARCHIVE_CREATE OUTPUT ${WORK}/${frame}.zst PATHS ${WORK}/${frame} FORMAT raw
+           COMPRESSION Zstd COMPRESSION_LEVEL 9)
+    endif()
     append_array(frame_${frame_count} ${WORK}/${frame}.zst)
     file(SIZE ${WORK}/${frame}.zst compressed)
     file(SIZE ${WORK}/${frame} bytes)

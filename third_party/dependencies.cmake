@@ -7,6 +7,7 @@ set(VKGEMM_TOOLCHAIN_DIR ${PROJECT_SOURCE_DIR}/third_party/.toolchain
     CACHE PATH "The private toolchain that third_party/bootstrap unpacks")
 set(VKGEMM_GLSLANG "" CACHE FILEPATH "glslang, 16 or newer (default: private toolchain, then system)")
 set(VKGEMM_SPIRV_OPT "" CACHE FILEPATH "spirv-opt that belongs to it")
+set(VKGEMM_ZSTD "" CACHE FILEPATH "zstd, which compresses modules a quarter smaller than CMake does")
 set(VKGEMM_SPIRV_VAL "" CACHE FILEPATH "spirv-val that belongs to it")
 set(VKGEMM_VULKAN_HEADERS "" CACHE PATH "Folder that holds vulkan/vulkan_core.h")
 set(VKGEMM_SPIRV_HEADERS "" CACHE PATH "Folder that holds spirv/unified1/spirv.hpp11")
@@ -143,6 +144,7 @@ macro(vkgemm_find_everything)
   set(missing "")
   if(NOT vkgemm_prebuilt)
     vkgemm_find_shader_compiler()
+    vkgemm_find_program(zstd VKGEMM_ZSTD zstd) # else CMake compresses modules, less
   endif()
 
   if(VKGEMM_VULKAN_HEADERS)

@@ -219,7 +219,7 @@ struct SplitK {
 // Types:
 // - A and B have one type, unless multiply_as is set. f32 inputs are multiplied in IEEE f32, unless
 //   f32_arithmetic or multiply_as names another arithmetic. f16 and bf16 products are accumulated
-//   in f32.
+//   in f32. 8-bit floats are multiplied as f16, exactly: e4m3, e5m2 and f16 count as one type.
 // - s8 products are accumulated in s32, exactly: K is at most 131071. D may be s32, the sums
 //   themselves: then no field of the epilogue is set, and there are no gates or row reductions.
 // - An s8 A times a quantised B, b.type s8: a_group_k.
@@ -282,8 +282,9 @@ struct Problem {
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
 
   // Mixed input types: the type in which A and B are multiplied, f16 or bf16. If it is set, A and B
-  // may each be f16, bf16 or f32. vkgemm rounds elements of another type to nearest even, while it
-  // loads them or in a copy in the workspace. f32 elements beyond the range of f16 become infinite.
+  // may each be f16, bf16, f32, s8, u8, e4m3 or e5m2. vkgemm rounds elements of another type to
+  // nearest even, while it loads them or in a copy in the workspace. f32 elements beyond the range
+  // of f16 become infinite. 8-bit elements are exact.
   // Context::plan_pack() converts weights once. b.type of a quantised B must be this type. That of
   // a packed B may be its source's type or this type. Not set: A and B have one type. s8: as if it
   // were not set, with a quantised B alone.
@@ -298,8 +299,10 @@ struct Problem {
   // vkgemm adds a·code up in s32 as far as both operands' groups reach: these sums are exact, of
   // at most 128 products if there are groups of A. Scales multiply them in f32, zero points are
   // subtracted from codes, and minima multiply the sums of a. So the result has the errors of A's
-  // codes and of f32 sums alone. Main loops khr and fma have kernels. Not supported: codes that are
-  // floats.
+  // codes and of f32 sums alone. Main loops khr and fma have kernels.
+  //
+  // 8-bit floats: A of e4m3, e5m2 or f16 and codes of e4m3 or e5m2, b.type f16, have groups alike.
+  // Their products are exact, and sums over groups are of f32.
   std::uint32_t a_group_k = 0;
 
   // The number of slices of K, and the mode of their addition.

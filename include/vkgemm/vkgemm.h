@@ -491,10 +491,10 @@ VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResul
 //
 // A and B have one type, unless multiply_as is set. f32 inputs are multiplied in IEEE f32, unless
 // f32_arithmetic or multiply_as names another arithmetic. f16 and bf16 products are accumulated in
-// f32. s8 products are accumulated in s32, exactly: K is at most
-// 131071. D of s8 inputs may be s32, the sums themselves: then the epilogue is at its defaults, and
-// there are no gates or row reductions. m, n, k, batch and every leading dimension are at most 2^31
-// - 1. vkgemm/problem.hpp says more about NaN, rounding, groups and row reductions,
+// f32. 8-bit floats are multiplied as f16, exactly: e4m3, e5m2 and f16 count as one type. s8
+// products are accumulated in s32, exactly: K is at most 131071. D of s8 inputs may be s32, the
+// sums themselves: then the epilogue is at its defaults, and there are no gates or row reductions.
+// m, n, k, batch and every leading dimension are at most 2^31 - 1. vkgemm/problem.hpp says more about NaN, rounding, groups and row reductions,
 // vkgemm/epilogue.hpp about steps and gates.
 
 // Not set, of a number in a VkgemmMatrix.
@@ -718,8 +718,9 @@ typedef struct VkgemmProblem {
   uint64_t outer_batch;
 
   // 8-bit activations: A holds codes of s8, and B of type s8 is quantised with codes that are
-  // integers. row_scales has ceil(K / a_group_k) scales for each row, row after row. 32, 64, 128,
-  // or 0: one scale for all of K, or none. Default 0. See Problem::a_group_k in vkgemm/problem.hpp.
+  // integers. Or A holds 8-bit floats or f16, and B of type f16 has codes of e4m3 or e5m2.
+  // row_scales has ceil(K / a_group_k) scales for each row, row after row. 32, 64, 128, or 0: one
+  // scale for all of K, or none. Default 0. See Problem::a_group_k in vkgemm/problem.hpp.
   uint32_t a_group_k;
   uint32_t reserved;
 } VkgemmProblem;

@@ -5,6 +5,9 @@
 bool is_byte(const uint type) {
     return type == TYPE_S8 || type == TYPE_U8 || type == TYPE_E4M3 || type == TYPE_E5M2;
 }
+// Bytes of an element that is converted. A constant, which no function may be.
+#define CONVERTED_SIZE(type) ((type) >= TYPE_S8 ? 1 : (type) == TYPE_F32 ? 4 : 2)
+
 bool is_byte_integer(const uint type) { return type == TYPE_S8 || type == TYPE_U8; }
 
 // The parameters of an 8-bit float: bits of mantissa, bias of the exponent.

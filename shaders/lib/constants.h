@@ -242,7 +242,7 @@
     X(92, C_STEP, 0)    /* 1 + the step whose matrix is loaded in place of C, ahead; 0: there is none */ \
     X(93, HAS_COLUMN_SUMS, 0)    /* a step sums columns: column_sums.glsl */ \
     X(94, ZERO_POINT, 0)    /* of an integer D: store_d.glsl */ \
-    X(95, BYTE_TYPES, 0)    /* C, D, aux or a tensor has a type of 8 bits: bytes.glsl */ \
+    X(95, BYTE_TYPES, 0)    /* an operand has a type of 8 bits: bytes.glsl */ \
     X(96, HAS_AMAX, 0)    /* a step finds the largest magnitude: steps.glsl */ \
     X(97, EPILOGUE_FUNCTION, 0)    /* the function that steps call; it marks the one that gives way: steps.glsl */ \
     /* The types of A and B in memory, if loads convert them: converted.glsl. The source's, if a kernel packs. */ \

@@ -13,6 +13,8 @@
 //   rounded_bits(float)         the bits of a float: rounded to nearest even, a NaN quiet
 //   CONVERTED_TO                whether elements in memory may have another type: converted.glsl
 //   rounded_pair(vec2)          the bits of two floats, rounded as by rounded_bits; used if CONVERTED_TO
+//   float8_elements(uint, type) the bits of four 8-bit floats, as elements; used if CONVERTED_TO
+//   SUM_SCALAR                  the scalar of sums over groups of K, if scaled_sums.glsl adds them up
 //   COMPUTES_IN_F16             defined if the direct loop computes values of codes in f16: codes.glsl
 // A type that has fragments also supplies:
 //   WORD                        the elements of a word, a vector
@@ -30,14 +32,13 @@
 //                               as LINE_SCALE_BYTES, scales_bytes, SOURCE_VALUE and PACK below
 //   scale_of_line(bits)         the scale of a line, by its largest magnitude, if lines have scales
 //
-// Its sums supply (floats.glsl, integers.glsl, scaled_integers.glsl):
+// Its sums supply (floats.glsl, integers.glsl, scaled_sums.glsl):
 //   ACC_SCALAR, ACC4            the scalar of accumulators, and a vector of four
 //   multiply_add(ACC4, ACC4, ACC4), acc_of_bits(uvec4), bits_of_acc(ACC4)
 //   D_IS_SUM                    whether D holds the bits of accumulators, without an epilogue
 //   HAS_FLOAT_SUMS              defined if the direct loop can store D in narrow slices
 //   HAS_CODES                   whether B holds codes
 //   HAS_SCALED_SUMS             defined if accumulators add sums over groups of K, times scales: loops/staged_scales.glsl
-//   SUM_SCALAR                  the scalar of these sums, of cooperative matrices
 //
 // The way from the caller's elements supplies (whole.glsl, parts.glsl):
 //   IN_PARTS                    elements that one of the caller's becomes, its *parts*

@@ -123,13 +123,15 @@ bool check_sum(const Case& s) {
   return true;
 }
 
-// Results and operands of the epilogue in 8 bits.
+// Operands of 8 bits, but for s8 that is multiplied as s8.
 bool check_bytes(const Case& s) {
   if (s.caps.int8_arithmetic) return true;
   const auto refuse = [&](std::string_view name, DataType type) {
     return s.refuse(name, ".type is ", to_string(type), ": it needs ", byte_features);
   };
   const ResolvedProblem& p = *s.problem;
+  if (p.converts(p.a) && is_byte(p.a.type)) return refuse(p.transposed ? "b" : "a", p.a.type);
+  if (p.converts(p.b) && is_byte(p.b.type)) return refuse(p.transposed ? "a" : "b", p.b.type);
   if (p.has_d() && is_byte(p.d.type)) return refuse("d", p.d.type);
   if (p.has_c() && is_byte(p.c.type)) return refuse("c", p.c.type);
   if (p.has_aux() && is_byte(p.aux.type)) return refuse("aux", p.aux.type);

@@ -121,7 +121,7 @@ void EpilogueOracle::bound(Expected& expected, double product_size, double magni
   // The accumulation, which is one rounding if it is exact, and two of factors; then four roundings
   // of the epilogue; then results below f32's smallest normal number, which a device may flush to
   // zero.
-  const bool exact = is_integer(problem_.a.type) && !problem_.quantised_b;
+  const bool exact = is_integer(input_of(problem_).accumulator);
   const double sums = exact ? 1.0 : 2.0 * k + 2.0;
   const double factors = has_scales() ? 2.0 : 0.0;
   const double products = find_input(problem_.f32_arithmetic)->product_error;

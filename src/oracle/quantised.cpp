@@ -94,7 +94,7 @@ std::uint32_t nearest_code(CodeType type, bool has_zeros, double value) {
 }
 
 bool rounds_b(const Problem& problem, const Config& config) {
-  return !problem.quantised_b || rounds_elements(config, *problem.quantised_b, problem.b.type);
+  return !problem.quantised_b || rounds_elements(config, *problem.quantised_b, input_of(problem));
 }
 
 std::uint64_t matrix_of(const OperandShape& shape, std::uint64_t i) {

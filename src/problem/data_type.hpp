@@ -114,6 +114,7 @@ constexpr const DataTypeRow& row_of(DataType type) noexcept {
 constexpr bool is_floating(DataType type) noexcept { return row_of(type).unit_roundoff != 0.0; }
 constexpr bool is_integer(DataType type) noexcept { return !is_floating(type); }
 constexpr bool is_byte(DataType type) noexcept { return size_in_bytes(type) == 1; }
+constexpr bool is_float8(DataType type) noexcept { return is_floating(type) && is_byte(type); }
 
 // The features of a device that kernels of 8-bit types need.
 inline constexpr std::string_view byte_features = "shaderInt8 and storageBuffer8BitAccess";
@@ -124,7 +125,8 @@ constexpr bool groups_rows(std::uint32_t group) noexcept {
 }
 inline constexpr std::string_view row_group_sizes = ": it must be 32, 64, 128, or 0 for all of K";
 
-// The types of C, D, aux and the tensors of steps: all but sums of integers, which D alone holds.
+// The types of all matrices, and of tensors of steps: all but sums of integers, which D alone
+// holds.
 constexpr bool is_element(DataType type) noexcept { return is_floating(type) || is_byte(type); }
 // An element of a mask has eight bits. Sums of columns and amax are numbers of the epilogue.
 inline constexpr DataType mask_type = DataType::u8;

@@ -264,7 +264,7 @@ Result<ResolvedProblem> resolve_one_batch(const Problem& problem) {
     return invalid_argument(concat("split_k.slices is ", problem.split_k.slices, ": at most ",
                                    most_slices, " are supported"));
   }
-  if (!problem.multiply_as && problem.a.type != problem.b.type) {
+  if (input != find_input(problem, problem.b)) {
     const std::string codes = problem.quantised_b
                                   ? concat("quantised_b.type is ",
                                            to_string(problem.quantised_b->type), ", multiplied as ")

@@ -392,13 +392,6 @@ std::string Plan::Impl::command_line() const {
 
 namespace {
 
-// "f16", or "f32 by bf16 as bf16" if the types of A and B need not be one.
-std::string input_types(const Problem& problem) {
-  std::string text(to_string(problem.a.type));
-  if (!problem.multiply_as) return text;
-  return concat(text, " by ", to_string(problem.b.type), " as ", to_string(*problem.multiply_as));
-}
-
 // The place where an operand is rounded to the type that is multiplied.
 std::string describe_conversions(const Plan::Impl& plan) {
   std::string text;
@@ -408,7 +401,8 @@ std::string describe_conversions(const Plan::Impl& plan) {
     if (!p.converts(operand)) continue;
     const bool copied = of_a ? plan.config.pack_a : plan.config.pack_b;
     text += concat("  ", of_a != p.transposed ? "a" : "b", " is ", to_string(operand.type),
-                   ": rounded to ", to_string(p.input_type()),
+                   is_byte(operand.type) ? ": converted to " : ": rounded to ",
+                   to_string(p.input_type()),
                    copied ? " while it is packed\n" : " while it is loaded\n");
   }
   return text;
@@ -422,7 +416,7 @@ std::string Plan::Impl::explain() const {
   const ResolvedProblem& p = resolved;
   // The caller's M and N: a column-major D is computed as its transpose.
   std::string text = concat("m ", problem.m, ", n ", problem.n, ", k ", problem.k, ", batch ",
-                            problem.batch, ", ", input_types(problem), " -> ",
+                            problem.batch, ", ", describe_inputs(problem), " -> ",
                             to_string(problem.d.type), " on ", known.name, " (", known.architecture,
                             known.architecture_by_properties ? ", by its properties" : "", ")\n");
   if (problem.outer_batch != 1) {

@@ -48,7 +48,7 @@ Result<std::vector<KindTest::Product>> KindTest::plan_products(std::span<const T
     if (!plan) return plan.error();
     const auto& codes = trial.problem.quantised_b;
     ExactProduct numbers(trial.problem,
-                         codes && rounds_elements(plan->config(), *codes, trial.problem.b.type));
+                         codes && rounds_elements(plan->config(), *codes, input_of(trial.problem)));
     if (!codes) return Product{std::move(numbers), *std::move(plan), std::nullopt};
     Problem source = trial.problem;
     source.b = {.type = source.b.type, .packing = source.b.packing};

@@ -42,7 +42,11 @@ Problem reduced(const Problem& problem, PackedOperand operand, Packing packing) 
               .f32_arithmetic = problem.f32_arithmetic,
               .multiply_as = problem.multiply_as};
   if (!is_a) out.gated = problem.gated;
-  if (codes) out.quantised_b = problem.quantised_b;
+  if (codes) {
+    out.quantised_b = problem.quantised_b;
+    out.a_group_k = problem.a_group_k;
+    if (out.a_group_k != 0) out.epilogue.row_scales = Scales::shared;
+  }
   return out;
 }
 

@@ -127,9 +127,11 @@ std::string name_epilogue(const CaseOptions& options) {
 void CaseOptions::add(CLI::App& app) {
   app.add_option("--shapes", shapes,
                  "MxNxK or N, separated by commas; with groups NxK, or MxN with --group-along k");
-  app.add_option("--dtype", types, names_of(is_input) + "; may be repeated")->capture_default_str();
-  add_type(app, "--dtype-b", type_b, "Element type of B (default: that of A)", is_input);
-  add_type(app, "--dtype-d", type_d, "Element type of D (default: that of A; of s8 s32 or f16)",
+  app.add_option("--dtype", types, names_of(is_element) + "; may be repeated")
+      ->capture_default_str();
+  add_type(app, "--dtype-b", type_b, "Element type of B (default: that of A)", is_element);
+  add_type(app, "--dtype-d", type_d,
+           "Element type of D (default: that of A; of s8 s32 or f16, of other bytes f16)",
            [](DataType) { return true; });
   add_named(app, "--layout-a", layout_a, "Layout of A");
   add_named(app, "--layout-b", layout_b, "Layout of B");
@@ -156,10 +158,10 @@ void CaseOptions::add(CLI::App& app) {
 std::vector<BenchCase> CaseOptions::cases() const {
   std::vector<BenchCase> cases;
   for (const std::string& text : types) {
-    const auto type = parse_type(text, is_input);
+    const auto type = parse_type(text, is_element);
     if (!type) {
       throw Failure(usage_error,
-                    "--dtype is '" + text + "': one of " + names_of(is_input) + " is needed");
+                    "--dtype is '" + text + "': one of " + names_of(is_element) + " is needed");
     }
     for (Shape shape : groups.shapes(shapes)) {
       if (shape.m == 0U || shape.n == 0 || shape.k == 0U || product.values.batch == 0) {

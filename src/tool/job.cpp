@@ -215,6 +215,9 @@ Job job_from_files(const JobOptions& options) {
   LoadedMatrix a = load_operand(options.files[OperandId::a], options.bf16, PackedOperand::a);
   LoadedMatrix b =
       load_operand(options.files[OperandId::b], options.bf16, PackedOperand::b, halves ? 2 : 1);
+  const MatrixOptions& of_b = options.matrices[OperandId::b];
+  name_bytes(a, options.type);
+  name_bytes(b, of_b.has("type") ? std::optional(of_b.values.type) : options.type);
   take_type_of_codes(b, p.multiply_as.value_or(a.type));
   check_packed(options.packs.a != Packing::plain, "--packed-a", a);
   check_packed(options.packs.b != Packing::plain, "--packed-b", b);
@@ -227,7 +230,7 @@ Job job_from_files(const JobOptions& options) {
     usage("A is M x K, B is K x N, but " + a.describe() + " has " + std::to_string(a.cols) +
           " columns and " + b.describe() + " has " + std::to_string(b.rows) + " rows");
   }
-  if (a.type != b.type && !p.multiply_as) {
+  if (a.type != b.type && !p.multiply_as && !is_float8(a.type) && !is_float8(b.type)) {
     usage("without --multiply-as A and B must have one type, but " + a.file + " is " +
           std::string(to_string(a.type)) + " and " + b.file + " is " +
           std::string(to_string(b.type)));
@@ -349,7 +352,7 @@ void JobOptions::add_problem(CLI::App& app) {
   tool::add(app, product,
             {"m", "n", "k", "batch", "outer_batch", "sum_batch", "f32_arithmetic", "multiply_as",
              "a_group_k"});
-  add_type(app, "--dtype", type, "Element type of A and B (default f16)", is_input);
+  add_type(app, "--dtype", type, "Element type of A and B (default f16)", is_element);
   add_fill(app, fill);
   add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);
 

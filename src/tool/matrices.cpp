@@ -207,6 +207,12 @@ std::vector<std::byte> elements_of_blocks(const LoadedMatrix& matrix) {
   return out;
 }
 
+bool name_bytes(LoadedMatrix& loaded, std::optional<DataType> type) {
+  const bool names = type && loaded.type == DataType::u8 && is_byte(*type);
+  if (names) loaded.type = *type;
+  return names;
+}
+
 LoadedMatrix load_vectors(const std::string& file, bool uint16_is_bf16) {
   files::NpyArray array = read(file, uint16_is_bf16);
   if (array.shape.size() > 2 || (array.shape.size() == 2 && array.fortran_order)) {

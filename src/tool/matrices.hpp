@@ -64,6 +64,9 @@ LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOp
 // The elements that the blocks of `matrix` stand for, rounded to its type.
 std::vector<std::byte> elements_of_blocks(const LoadedMatrix& matrix);
 
+// A uint8 file holds the 8-bit type that an option names. False: it names another type.
+bool name_bytes(LoadedMatrix& loaded, std::optional<DataType> type);
+
 // A vector as a matrix of one row: one dimension, or two where each matrix of the batch has its
 // own.
 LoadedMatrix load_vectors(const std::string& file, bool uint16_is_bf16);

@@ -122,8 +122,10 @@ DataType default_result(const Problem& problem, bool quantised_b) {
   if (problem.row_reduction && problem.row_reduction->op == RowOp::quantise) {
     return RowQuantisation{}.codes.type;
   }
-  const Input* const input = find_input(problem.a.type);
-  if (input == nullptr || input->accumulator == DataType::f32) return problem.a.type;
+  const Input* const input = find_input(problem, problem.a);
+  if (input == nullptr || input->accumulator == DataType::f32) {
+    return is_byte(problem.a.type) ? DataType::f16 : problem.a.type;
+  }
   const bool sums =
       !quantised_b && problem.epilogue == Epilogue{} && !problem.gated && !problem.row_reduction;
   return sums ? input->accumulator : DataType::f16;
@@ -221,10 +223,7 @@ class AddFields {
   }
   void enumerator(const Field& field, DataType& value, DataType&) {
     if (matrix_ == "a" || !is_wanted(field)) return;  // A's is --dtype
-    const auto accepts = matrix_ == "b"    ? is_input
-                         : matrix_ == "d"  ? is_result
-                         : matrix_.empty() ? is_wide_float
-                                           : is_element;
+    const auto accepts = matrix_ == "d" ? is_result : matrix_.empty() ? is_wide_float : is_element;
     told(field, add_type(app_, named(field.option), value, named(field.help), accepts));
   }
   void enumerator(const Field& field, std::optional<DataType>& value, std::optional<DataType>&) {

@@ -138,8 +138,8 @@ struct MatrixOptions : FieldOptions<Matrix> {
   }
 };
 
-// The default type of results: that of the inputs. For s8 inputs it is s32 if D may be the sums
-// themselves, otherwise f16. For row operation quantise it is s8.
+// The default type of results: that of A. For s8 products it is s32 if D may be the sums
+// themselves. For other 8-bit types it is f16. For row operation quantise it is s8.
 DataType default_result(const Problem& problem, bool quantised_b);
 
 }  // namespace vkgemm::tool

@@ -62,7 +62,7 @@ void take_file(const PackCommand& command, const MatrixOptions& options, Source&
   const bool takes_codes = !source.is_a() && !command.codes;
   LoadedMatrix loaded =
       takes_codes ? load_weights(file, command.bf16) : load_matrix(file, command.bf16);
-  const bool has_type = command.type && !loaded.quantisation;
+  const bool has_type = command.type && !loaded.quantisation && !name_bytes(loaded, command.type);
   if (command.type && loaded.quantisation) loaded.type = *command.type;
   if (options.describe_a_file(loaded.type) || has_type || command.product.has("k") ||
       command.product.has("batch")) {
@@ -202,7 +202,7 @@ void add_options(CLI::App& command, const std::shared_ptr<PackCommand>& options,
                       : std::vector<std::string_view>{"m", "n", "k", "batch", "f32_arithmetic",
                                                       "multiply_as"});
   add_type(command, "--dtype", options->type, "Element type (default f16)",
-           quantises ? multiplies_codes : is_input);
+           quantises ? multiplies_codes : is_element);
   add_fill(command, options->fill);
   add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
   if (!quantises) options->a.add(command, "a");

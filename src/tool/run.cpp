@@ -194,11 +194,7 @@ void print_problem(const Problem& p) {
   if (const std::string packed = packed_operands(p); !packed.empty()) {
     std::printf(", packed %s", packed.c_str());
   }
-  std::string types(to_string(p.a.type));
-  if (p.multiply_as) {
-    types = concat(types, " by ", to_string(p.b.type), " as ", to_string(*p.multiply_as));
-  }
-  std::printf(", %s -> %s\n", types.c_str(), std::string(to_string(p.d.type)).c_str());
+  std::printf(", %s -> %s\n", describe_inputs(p).c_str(), to_string(p.d.type).data());
 }
 
 void print_times(const Problem& problem, const std::vector<double>& times) {

@@ -68,7 +68,8 @@ TEST(Embedded, ModulesAreSpirvWithTheirNames) {
   std::printf("slowest module: %.2f ms\n", slowest_ms);
 }
 
-// Every application carries all modules and tables: 3.13 MB on 2026-11-29.
+// Every application carries all modules and tables: 2.80 MB on 2026-11-29.
+// Without the program zstd, CMake compresses them to 3.64 MB.
 TEST(Embedded, IsSmall) {
   std::set<const embedded::Frame*> frames;
   for (const embedded::Module& module : embedded::modules()) frames.insert(&module.frame);
@@ -80,7 +81,7 @@ TEST(Embedded, IsSmall) {
   }
   std::printf("%zu modules, %zu frames, %zu bytes, compressed %zu\n", embedded::modules().size(),
               frames.size(), bytes, compressed);
-  EXPECT_LE(compressed, 3'150'000u);
+  EXPECT_LE(compressed, 2'900'000u);
 }
 
 TEST(Embedded, DigestNamesAllModules) {

@@ -295,11 +295,12 @@ std::vector<Problem> parts_of(Problem problem) {
     codes.b = {.type = problem.b.type, .packing = Packing::packed};
     codes.quantised_b = {.type = CodeType::int4, .group_k = 32};
     out.push_back(codes);
-    if (multiplies_integers(problem.b.type)) {
+    if (problem.b.type != DataType::bf16) {
       codes.d.type = DataType::f16;
       codes.a_group_k = 64;
       codes.epilogue.row_scales = Scales::shared;
-      out.back() = codes;
+      if (!multiplies_integers(problem.b.type)) codes.quantised_b->type = CodeType::e4m3;
+      out.push_back(codes);
       out.push_back(codes);
       out.back().grouping = Grouping{.groups = 9};
       out.push_back(codes);

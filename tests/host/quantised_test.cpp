@@ -308,7 +308,7 @@ TEST(PackedCodes, AreResolved) {
 
 TEST(Quantisation, ScalesOfSumsWhereExactOrQuicker) {
   const auto of = [](std::string_view config, const Quantisation& q, DataType input) {
-    return scales_of(parse_config(config).value(), q, input);
+    return scales_of(parse_config(config).value(), q, input_of(input));
   };
   const std::string_view small =
       "khr_direct:tile=16x64x128,fragment=16x16x16,subgroups=1x2,subgroup_size=32,pack=ab";
@@ -329,8 +329,8 @@ TEST(Quantisation, ScalesOfSumsWhereExactOrQuicker) {
   }
   EXPECT_EQ(of(small, f16, DataType::f16), SCALES_OF_CODES);
   EXPECT_EQ(of(small, f16, DataType::bf16), SCALES_OF_GROUPS);
-  EXPECT_TRUE(rounds_elements(parse_config(large).value(), f32, DataType::f16));
-  EXPECT_FALSE(rounds_elements(parse_config(small).value(), f32, DataType::f16));
+  EXPECT_TRUE(rounds_elements(parse_config(large).value(), f32, input_of(DataType::f16)));
+  EXPECT_FALSE(rounds_elements(parse_config(small).value(), f32, input_of(DataType::f16)));
 }
 
 // bf16 rounds 1 + 2^-8 to 1: a kernel that scales sums must not have the other's result.

@@ -50,7 +50,7 @@ TEST(Resolve, IntegersAreOfOneKindOfProduct) {
   EXPECT_EQ(why(sums, [](Problem& p) { p.k = 131072; }),
             "k is 131072 and a.type is s8: sums of at most 131071 products fit s32");
   EXPECT_EQ(why(sums, [](Problem& p) { p.a.type = p.b.type = DataType::s32; }),
-            "a.type is s32: A and B are f16, bf16, f32 or s8");
+            "a.type is s32: A and B are f16, bf16, f32, s8, u8, e4m3 or e5m2");
   EXPECT_EQ(why(sums, [](Problem& p) { p.a.type = p.b.type = DataType::f16; }),
             "d.type is s32 and a.type is f16: D is f16, bf16, f32, s8, u8, e4m3 or e5m2, or of s8 "
             "inputs s32");
@@ -145,8 +145,15 @@ TEST(Resolve, UnlikeTypesAreMultipliedAsOne) {
   EXPECT_EQ(as(DataType::bf16, no_change), "");
   EXPECT_EQ(as(DataType::f32, no_change),
             "multiply_as is f32: f16 and bf16 are supported, and s8 with a quantised B");
-  EXPECT_EQ(as(DataType::f16, [](Problem& p) { p.b.type = DataType::s8; }),
-            "b.type is s8 and multiply_as is f16: it must be f16, bf16 or f32");
+  EXPECT_EQ(as(DataType::f16, [](Problem& p) { p.b.type = DataType::s32; }),
+            "b.type is s32: A and B are f16, bf16, f32, s8, u8, e4m3 or e5m2");
+  EXPECT_EQ(as(DataType::f16,
+               [](Problem& p) {
+                 p.a.type = p.b.type = DataType::s8;
+                 p.d.type = DataType::s32;
+               }),
+            "d.type is s32 and a.type is s8: D is f16, bf16, f32, s8, u8, e4m3 or e5m2, or of s8 "
+            "inputs s32");
   EXPECT_EQ(as(DataType::f16, [](Problem& p) { p.f32_arithmetic = F32Arithmetic::bf16x6; }),
             "f32_arithmetic is bf16x6 and multiply_as is f16: it must be ieee");
   const auto codes = [](Problem& p) {
@@ -160,6 +167,24 @@ TEST(Resolve, UnlikeTypesAreMultipliedAsOne) {
   EXPECT_EQ(why(codes),
             "a.type is f32 and quantised_b.type is int4, multiplied as b.type is f16: without "
             "multiply_as, A and B must share one type");
+}
+
+TEST(Resolve, FloatsOf8BitsAreMultipliedAsF16) {
+  Problem p = gemm(8, 16, 32);
+  p.a.type = DataType::e4m3;
+  for (const DataType b : {DataType::e4m3, DataType::e5m2, DataType::f16}) {
+    p.b.type = b;
+    const ResolvedProblem problem = resolved(p);
+    EXPECT_EQ(problem.input_type(), DataType::f16);
+    EXPECT_TRUE(problem.converts(problem.a));
+    EXPECT_EQ(problem.a.bytes, 8u * 32u);
+    EXPECT_EQ(problem.load_bytes_of(problem.a), 8u);
+  }
+  p.b.type = DataType::bf16;
+  EXPECT_EQ(resolve(p).error().message,
+            "a.type is e4m3 and b.type is bf16: without multiply_as, A and B must share one type");
+  p.multiply_as = DataType::bf16;
+  EXPECT_EQ(resolved(p).input_type(), DataType::bf16);
 }
 
 TEST(Resolve, ConvertedOperandsKeepTheirType) {

@@ -155,8 +155,8 @@ TEST(Resolve, Bytes) {
               }),
               "");
   }
-  EXPECT_EQ(why([](Problem& p) { p.a.type = p.b.type = DataType::e4m3; }),
-            "a.type is e4m3: A and B are f16, bf16, f32 or s8");
+  EXPECT_EQ(why([](Problem& p) { p.a.type = p.b.type = DataType::u8; }),
+            "a.type is u8 and multiply_as is not set: it must be f16 or bf16");
   EXPECT_EQ(why([](Problem& p) {
               p.epilogue.bias = Bias::along_n;
               p.epilogue.bias_type = DataType::u8;

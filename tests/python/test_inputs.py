@@ -1,5 +1,7 @@
 """A and B of int8, and of f32 in parts, in every family."""
 
+import unittest
+
 import numpy as np
 from reference import (ACTIVATIONS, GATES, ROW_OPS, OnDevice, assert_close, at_night, by_day,
                        factors, values, wide)
@@ -133,6 +135,28 @@ class UnlikeTypes(OnDevice):
         rounded = self.device.gemm(a.astype(np.float16), codes, out_dtype="f32")
         d = self.device.gemm(a, codes, multiply_as="f16")
         np.testing.assert_allclose(d, rounded, rtol=1e-4, atol=1e-4)
+
+    def test_bytes(self):
+        """Integers of 8 bits beside float16, and both."""
+        a, b = np.round(values((20, 64)) * 5), np.round(values((64, 24)) * 5)
+        product = wide(a) @ wide(b)  # integers: exact
+        for left, right in ((np.int8, np.float16), (np.float16, np.int8), (np.int8, np.int8)):
+            operands = a.astype(left), b.astype(right)
+            d = self.device.gemm(*operands, multiply_as="f16", out_dtype="f32")
+            np.testing.assert_array_equal(d, product)
+        self.assertEqual(self.device.gemm(*operands, multiply_as="f16").dtype, np.float32)
+        packed = self.device.pack(operands[1], multiply_as="f16")
+        d = self.device.gemm(np.abs(a).astype(np.uint8), packed, multiply_as="f16")
+        np.testing.assert_array_equal(d, np.abs(wide(a)) @ wide(b))
+
+    @unittest.skipIf(vkgemm.arrays._bfloat16 is None, "ml_dtypes is not installed")
+    def test_8_bit_floats(self):
+        from ml_dtypes import float8_e4m3fn, float8_e5m2
+        a, b = values((20, 64)).astype(float8_e4m3fn), values((64, 24)).astype(float8_e5m2)
+        d = self.device.gemm(a, b)
+        self.assertEqual(d.dtype, np.float32)
+        np.testing.assert_allclose(d, wide(a) @ wide(b), rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(d, self.device.gemm(a, self.device.pack(b)))
 
     def test_refusals(self):
         a, b = values((20, 64)), values((64, 24)).astype(np.float16)

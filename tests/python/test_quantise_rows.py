@@ -111,6 +111,18 @@ class QuantiseRows(OnDevice):
                                + np.abs(left).sum(1)[:, None] * wide(columns))
                 self.assertTrue((np.abs(d - expected) <= bound + 1e-3).all())
 
+    def test_groups_of_floats(self):
+        """Scales of groups of columns multiply sums, not elements."""
+        a, b = values((20, 200), "f16"), values((200, 24))
+        scales = np.abs(values((20, 2))) + np.float32(1)
+        weight = vkgemm.quantise(b, "e4m3", group_k=64)
+        packed = self.device.pack_codes(weight, element="e4m3")
+        left = wide(a) * np.repeat(wide(scales), 128, 1)[:, :200]
+        d = self.device.gemm(a, packed, row_scales=scales, out_dtype="f32")
+        assert_close(d, left @ wide(weight.elements()))
+        with self.assertRaisesRegex(vkgemm.Error, "a_group_k is 128 and b.dtype is f16 and type is int8"):
+            self.device.pack_codes(vkgemm.quantise(b, "int8"), element="e4m3")
+
     def test_groups_of_columns(self):
         """Codes with a scale for each group, times weights of codes: as their elements."""
         a, b = values((20, 200), "f16"), values((200, 24))

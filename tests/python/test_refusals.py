@@ -44,7 +44,7 @@ class Refusals(OnDevice):
                 (gemm, s8[0], b, {}, "b.dtype is f16: a.dtype is s8"),
                 (gemm, a, packed_s8, {}, "b.dtype is s8: a.dtype is f16"),
                 (gemm, s8[0].astype(np.int32), s8[1], {},
-                 "a.dtype is int32: it must be float16, bfloat16, float32 or int8"),
+                 "a.dtype is int32: it must be float16, bfloat16, float32, int8, uint8, float8_e4m3fn or float8_e5m2"),
                 (gemm, *s8, {"out_dtype": np.int16},
                  "out_dtype is int16: it must be float16, bfloat16, float32, int8, uint8, "
                  "float8_e4m3fn, float8_e5m2 or int32"),
@@ -73,7 +73,7 @@ class Refusals(OnDevice):
                 (gated, a, b, "glu", {"gated_b": "separate", "b_right": codes}, "b_right is vkgemm.Codes"),
                 (self.device.pack_codes, b, {}, "codes is ndarray: it must be vkgemm.Codes"),
                 (self.device.pack_codes, codes, {"element": "f32"},
-                 "element is 'f32': it must be 'f16', 'bf16' or 's8'"),
+                 "element is 'f32': it must be 'f16', 'bf16', 's8' or 'e4m3'"),
                 (self.device.quantise, b, {"element": "float16"}, "element is 'float16': it must be"),
                 (self.device.quantise, b, "int8", {"zeros": True},
                  "zeros is given and type is 'int8': only int4 has zero points"),

@@ -6,10 +6,14 @@
 #define IN_STORE_USE gl_MatrixUseA
 const uint IN_TYPE = TYPE_BF16;
 
-#include "floats.glsl"
 #include "two_bytes.glsl"
 
 uint rounded_pair(vec2 v) { return bf16_pair(float_to_bf16(v.x), float_to_bf16(v.y)); }
+
+uvec2 float8_elements(const uint bytes, const uint type) {
+    const uvec4 bits = floatBitsToUint(decode4(type, uvec4(bytes) >> uvec4(0, 8, 16, 24) & 0xffu));
+    return uvec2(bf16_pair(bits.x, bits.y), bf16_pair(bits.z, bits.w));
+}
 
 float group_element(uvec4 group, const uint e) { return unpack_BF16(group, e); }
 

@@ -129,12 +129,15 @@ uvec2 load_codes(uint64_t at) {
 }
 
 #ifdef HAS_SCALED_SUMS
-// The words of a group, and the integers that they stand for: of s8, below a scale.
+// The words of a group, and the elements that they stand for, below a scale: integers, or 8-bit floats as 16-bit ones.
 uvec4 code_words(uint64_t at) {
+    if (IN_BYTES != 1) return uvec4(load_codes(at), 0, 0);
     return uvec4(load_codes(at), load_codes(at + uint64_t(size_ldb()) * CODE_WIDTH));
 }
 
-uvec4 integers_of(const uvec4 words, const uint zero) {
+uvec4 unscaled_group(const uvec4 words, const uint zero) {
+    const uint float8 = CODES == CODES_E4M3 ? TYPE_E4M3 : TYPE_E5M2;
+    if (IN_BYTES != 1) return uvec4(float8_elements(words.x, float8), float8_elements(words.y, float8));
     if (CODE_WIDTH == 8) return CODE_ZEROS == ZEROS_NONE ? words ^ 0x80808080u : words;
     uvec4 codes;
     [[unroll]] for (uint h = 0; h < 2; ++h) {

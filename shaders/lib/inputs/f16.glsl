@@ -1,10 +1,10 @@
 // f16.glsl: elements of f16.
 #extension GL_EXT_shader_explicit_arithmetic_types : require
 #define IN_SCALAR float16_t
+#define SUM_SCALAR float
 #define IN_STORE_USE gl_MatrixUseAccumulator
 const uint IN_TYPE = TYPE_F16;
 
-#include "floats.glsl"
 #include "two_bytes.glsl"
 
 // Rounds in f32, so that the conversion is exact: a driver may round otherwise, or remove f32 → f16 → f32. Adding and
@@ -19,6 +19,20 @@ uint rounded_pair(vec2 v) {
     const uvec2 bits = mix(floatBitsToUint(abs(rounded)), max(magnitude, 0x7f800000u),
                            greaterThanEqual(magnitude, uvec2(0x477ff000u)));
     return packFloat2x16(f16vec2(uintBitsToFloat(bits | (u & 0x80000000u))));
+}
+
+// Subnormals of e4m3 are the differences of normal numbers and 2^-6, so that no f16 is subnormal.
+uvec2 float8_elements(const uint bytes, const uint type) {
+    const uvec2 spread = uvec2(bytes << 8 & 0xff00u | bytes << 16 & 0xff000000u, bytes >> 8 & 0xff00u | bytes & 0xff000000u);
+    if (type == TYPE_E5M2) return spread;
+    const uvec2 magnitude = spread & 0x7f007f00u;
+    const uvec2 small = ~(magnitude + 0x78007800u) & 0x80008000u;
+    const uvec2 normal = (magnitude >> 1) + 0x20002000u + (small >> 5), least = small >> 2 | small >> 5;
+    const uvec2 over = magnitude + 0x01000100u & 0x80008000u, nan = over - (over >> 5);
+    uvec2 pairs;
+    [[unroll]] for (uint w = 0; w < 2; ++w)
+        pairs[w] = packFloat2x16(unpackFloat2x16(normal[w]) - unpackFloat2x16(least[w]));
+    return pairs | spread & 0x80008000u | nan;
 }
 
 float group_element(uvec4 group, const uint e) { return unpack_F16(group, e); }

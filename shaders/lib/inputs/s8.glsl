@@ -1,12 +1,14 @@
-// s8.glsl: elements of s8. Their products are added up by integers.glsl or scaled_integers.glsl.
+// s8.glsl: elements of s8. Their products are added up by integers.glsl or scaled_sums.glsl.
 #extension GL_EXT_shader_explicit_arithmetic_types : require
 #define IN_SCALAR int8_t
+#define SUM_SCALAR int
 const uint IN_TYPE = TYPE_S8;
 
 const uint IN_BYTES = 1;
 const bool CONVERTED_TO = false;
 uint load_bits(uint64_t at) { return uint(U8(at).x); }
 uint rounded_pair(vec2 v) { return floatBitsToUint(v.x); }
+uvec2 float8_elements(const uint bytes, const uint type) { return uvec2(0); }
 
 int unpack_S8(uvec4 group, const uint e) {
     return bitfieldExtract(int(group[e / 4]), int(e % 4 * 8), 8);

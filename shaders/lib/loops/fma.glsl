@@ -81,7 +81,7 @@ void multiply_step(inout Acc acc, const uvec2 lane, const uint k) {
 #ifdef HAS_SCALED_SUMS
 void set_staged_scale(const uint place, const float value) { sh[STAGE + place / 4][place % 4] = value; }
 
-// Sums of integers are exact in f32: they are below 2^24.
+// Sums of s8 are exact in f32: they are below 2^24.
 void multiply(inout Acc acc) {
     const uvec2 lane = lane_position();
     [[dont_unroll]] for (uint s = 0; s < TILE_SUMS; ++s) {

@@ -1,4 +1,4 @@
-// khr_scaled.glsl: the product of a k-tile of integers, whose sums over groups of K have scales (staged_scales.glsl). A sum
+// khr_scaled.glsl: the product of a k-tile, whose sums over groups of K have scales (staged_scales.glsl). A sum
 // has accumulators of its own, a column of fragments at a time: there are few of them beside the others. A of a whole sum
 // stays in registers meanwhile. Matrices whose lines are all the same, loaded with a stride of 0, bring scales to the
 // elements of accumulators.

@@ -1,5 +1,5 @@
-// staged_scales.glsl: the scales of a k-tile in shared memory, in the loops that stage one k-tile at a time, for sums of
-// integers over groups of K (scaled_integers.glsl). For the other inputs all of it is empty. The loop supplies
+// staged_scales.glsl: the scales of a k-tile in shared memory, in the loops that stage one k-tile at a time, for sums
+// over groups of K (scaled_sums.glsl). For the other inputs all of it is empty. The loop supplies
 // set_staged_scale(place, value), and calls set_stage_scales() where it stores a k-tile.
 #ifdef HAS_SCALED_SUMS
 const uint SCALED_DEPTH = SCALED_SUM_DEPTH(TILE_K, A_GROUP_K, CODE_GROUP_K);

@@ -33,7 +33,7 @@ uvec4 stage_data[LOADS];
 uvec4 stage_rest[LOADS];  // the second halves of groups of f32 that are converted; zero points of codes
 
 // A group of a quantised B is as many codes of a column. Its address is that of the matrix; the column
-// stands in stage_valid. Integers, where k-tiles are whole blocks and have no zero points, keep the address of their
+// stands in stage_valid. Codes without scales, where k-tiles are whole blocks and have no zero points, keep the address of their
 // codes instead.
 uint stage_k;
 #ifdef HAS_SCALED_SUMS
@@ -150,7 +150,8 @@ void stage_advance(const uint i) {
 // Loads a group of elements, of which the first `valid` exist.
 void load_stage_group(const uint i, uint64_t at, uint valid) {
     if (vector_loads(i)) {
-        stage_data[i] = U32x4(at).x;
+        if (converts(i) && is_byte(type_of(i))) stage_data[i].xy = U32x2(at).x;
+        else stage_data[i] = U32x4(at).x;
         if (converts(i) && type_of(i) == TYPE_F32) stage_rest[i] = U32x4(at + 16).x;
     } else if (is_a(i) ? A_CONVERTED : B_CONVERTED) {
         stage_data[i] = load_converted(at, type_of(i), false, valid);
@@ -166,6 +167,9 @@ void keep_stage_elements(const uint i, uint count) {
             if (e >= count) stage_data[i][e] = 0;
             if (4 + e >= count) stage_rest[i][e] = 0;
         }
+    } else if (converts(i) && is_byte(type_of(i))) {
+        [[unroll]] for (uint e = 0; e < GROUP; ++e)
+            if (e >= count) stage_data[i][e / 4] &= ~(0xffu << e % 4 * 8);
     } else {
         stage_data[i] = keep_elements(stage_data[i], count);
     }
@@ -184,7 +188,7 @@ void load_stage_codes(const uint i, uint64_t at, const uint k) {
 // A loop calls this before it stores a group.
 void convert_stage_group(const uint i) {
 #ifdef HAS_SCALED_SUMS
-    if (is_quantised(i)) stage_data[i] = integers_of(stage_data[i], stage_rest[i].x);
+    if (is_quantised(i)) stage_data[i] = unscaled_group(stage_data[i], stage_rest[i].x);
 #endif
     if (converts(i)) stage_data[i] = converted_group(stage_data[i], stage_rest[i], type_of(i));
 }

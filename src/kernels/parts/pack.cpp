@@ -325,7 +325,10 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedProblem& chunk,
   constants.set(SPEC_A_COL_MAJOR, k_outer);
   const bool vectors = of_a ? problem.a_allows_vectors() : problem.b_allows_vectors();
   constants.set(SPEC_A_VECTOR, vectors ? load_width(source) : 0);
-  if (problem.converts(source)) constants.set(SPEC_A_TYPE, row_of(source.type).constant);
+  if (problem.converts(source)) {
+    constants.set(SPEC_A_TYPE, row_of(source.type).constant);
+    constants.set(SPEC_BYTE_TYPES, is_byte(source.type));
+  }
   gpu::PackParams params{};
   if (copy.halves_apart) {
     constants.set(SPEC_PACK_HALVES, std::uint32_t{1});

@@ -31,19 +31,20 @@ void lower(Lowering& l) {
   const ResolvedProblem& p = *l.problem;
   if (!p.b.quantisation || p.k == 0) return;
   set_codes(l.constants, *p.b.quantisation);
-  l.constants.set(SPEC_SCALES_OF, scales_of(l.config, *p.b.quantisation, p.b.type));
+  l.constants.set(SPEC_SCALES_OF, scales_of(l.config, *p.b.quantisation, *p.input));
   l.constants.set(SPEC_A_GROUP_K, p.a_group_k);
 }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
   if (!p.b.quantisation) return {};
-  const bool rounds = rounds_elements(c, *p.b.quantisation, p.b.type);
+  const bool rounds = rounds_elements(c, *p.b.quantisation, *p.input);
   std::string text =
       concat("quantised: b is ", to_string(*p.b.quantisation), ", multiplied as ",
              to_string(p.b.type), rounds ? ", scales multiply codes" : ", scales multiply sums");
   if (!p.input->group_sums) return text;
-  text += concat(", exact over ", scaled_sum_depth(c, p),
-                 " of K; an element of A is off by at most half a scale");
+  text += concat(is_integer(p.input->sums()) ? ", exact over " : " over ", scaled_sum_depth(c, p),
+                 " of K");
+  if (is_integer(p.a.type)) text += "; an element of A is off by at most half a scale";
   return p.a_group_k == 0 ? text : concat(text, ", one for ", p.a_group_k, " of K");
 }
 
@@ -92,13 +93,13 @@ std::uint32_t scaled_sum_depth(const Config& c, const ResolvedProblem& p) {
   return SCALED_SUM_DEPTH(c.tile_k, p.a_group_k, with_group(*p.b.quantisation).group_k);
 }
 
-std::uint32_t scales_of(const Config& config, const Quantisation& q, DataType input) {
-  if (multiplies_integers(input)) return SCALES_OF_GROUPS;
+std::uint32_t scales_of(const Config& config, const Quantisation& q, const Input& input) {
+  if (input.group_sums) return SCALES_OF_GROUPS;
   const auto of_loop = descriptor(config).scales_of;
-  return of_loop == nullptr ? SCALES_OF_CODES : of_loop(config, q, input);
+  return of_loop == nullptr ? SCALES_OF_CODES : of_loop(config, q, input.multiplied);
 }
 
-bool rounds_elements(const Config& config, const Quantisation& q, DataType input) {
+bool rounds_elements(const Config& config, const Quantisation& q, const Input& input) {
   return scales_of(config, q, input) == SCALES_OF_CODES;
 }
 

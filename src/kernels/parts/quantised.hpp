@@ -14,10 +14,10 @@ std::uint32_t staged_scales_units(const Config& config, const ResolvedProblem& p
 std::uint32_t scaled_sum_depth(const Config& config, const ResolvedProblem& problem);
 
 // SCALES_OF_* of shaders/lib/quantised.h: what scales multiply in the product of a configuration.
-std::uint32_t scales_of(const Config& config, const Quantisation& q, DataType input);
+std::uint32_t scales_of(const Config& config, const Quantisation& q, const Input& input);
 
 // Elements are rounded to the input type where scales multiply codes, else not at all.
-bool rounds_elements(const Config& config, const Quantisation& q, DataType input);
+bool rounds_elements(const Config& config, const Quantisation& q, const Input& input);
 
 // Packs B of the problem, in the order of shaders/lib/quantised.h, to `copy`.
 Step pack_codes_step(const Problem& problem, const CodeSource& source, const ResolvedMatrix& copy,

@@ -108,6 +108,10 @@ bool multiplies_integers(DataType type) noexcept {
   const Input* const input = find_input(type);
   return input != nullptr && is_integer(input->accumulator);
 }
+bool are_float8(CodeType type) noexcept {
+  const std::uint32_t codes = form_of(type).codes;
+  return codes == CODES_E4M3 || codes == CODES_E5M2;
+}
 bool multiplies_codes(DataType type) noexcept {
   return multiplies_integers(type) || (is_wide_float(type) && size_in_bytes(type) == 2);
 }

@@ -17,6 +17,8 @@ inline constexpr std::string_view codes_family = "quantised";
 // True if codes may be multiplied as elements of this type; if they must then be integers, too.
 bool multiplies_codes(DataType type) noexcept;
 bool multiplies_integers(DataType type) noexcept;
+// True if codes are 8-bit floats.
+bool are_float8(CodeType type) noexcept;
 
 // A type of codes, when it is packed (lib/quantised.h).
 struct CodeForm {

@@ -10,6 +10,15 @@ extern constexpr Input f16_input{.name = "f16",
                                  .packed_in_rows = true,
                                  .packed_in_fragments = true};
 
+// Scales multiply sums over groups of K.
+extern constexpr Input f16_codes_input = [] {
+  Input input = f16_input;
+  input.name = "f16_codes";
+  input.group_sums = DataType::f32;
+  input.packed_in_fragments = false;
+  return input;
+}();
+
 extern constexpr Input bf16_input{.name = "bf16",
                                   .given = DataType::bf16,
                                   .multiplied = DataType::bf16,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/errors.hpp"
@@ -64,7 +65,10 @@ std::span<const Input* const> inputs() noexcept;
 
 // The input of elements of a type; null: there is none.
 const Input* find_input(DataType given, F32Arithmetic arithmetic = F32Arithmetic::ieee) noexcept;
-// The input that an operand of the problem becomes.
+// The type as which 8-bit floats are multiplied by default: it has all of their numbers.
+inline constexpr DataType exact_type = DataType::f16;
+
+// The input that an operand of the problem becomes; null: there is none.
 const Input* find_input(const Problem& problem, const Matrix& operand) noexcept;
 
 // The same of a type and an arithmetic that were checked.
@@ -78,7 +82,7 @@ inline const Input& input_of(const Problem& problem) noexcept {
 // The input of f32 that an arithmetic names; null: no arithmetic has this value.
 const Input* find_input(F32Arithmetic arithmetic) noexcept;
 
-// True if A and B may have this type.
+// True if elements of this type are multiplied as they are.
 inline bool is_input(DataType type) noexcept { return find_input(type) != nullptr; }
 // True if D may have it, with some input.
 bool is_result(DataType type) noexcept;
@@ -99,7 +103,10 @@ bool is_used(const Shape& shape) noexcept {
 // True if A and B of mixed types may be multiplied in this type.
 bool is_multiplied_as(DataType type) noexcept;
 
-// A contradiction of Problem::multiply_as, if it is set, with other fields.
+// "f16", or "f32 by bf16 as bf16" if A or B may be converted.
+std::string describe_inputs(const Problem& problem);
+
+// A contradiction of Problem::multiply_as with other fields, or of types without it.
 MaybeError check_multiply_as(const Problem& problem);
 
 // Contradictions among types that are not those of A and B.

@@ -3,18 +3,19 @@
 
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
+#include "problem/inputs/codes.hpp"
 #include "problem/inputs/input.hpp"
 
 namespace vkgemm {
 
-extern const Input f16_input, bf16_input, f32_input, s8_input, s8_codes_input;
+extern const Input f16_input, bf16_input, f32_input, s8_input, s8_codes_input, f16_codes_input;
 extern const Input bf16x9_input, bf16x6_input, f16x3_input;
 
 std::span<const Input* const> inputs() noexcept {
   // The first input of a type is that of plain elements.
   static constexpr const Input* all[] = {&f16_input,    &bf16_input,     &f32_input,
-                                         &s8_input,     &s8_codes_input, &bf16x9_input,
-                                         &bf16x6_input, &f16x3_input};
+                                         &s8_input,     &s8_codes_input, &f16_codes_input,
+                                         &bf16x9_input, &bf16x6_input,   &f16x3_input};
   return all;
 }
 
@@ -27,8 +28,13 @@ const Input* find_input(DataType given, F32Arithmetic arithmetic) noexcept {
 }
 
 const Input* find_input(const Problem& problem, const Matrix& operand) noexcept {
-  const DataType type = problem.multiply_as.value_or(operand.type);
+  const DataType own = is_float8(operand.type) ? exact_type : operand.type;
+  const DataType type = problem.multiply_as.value_or(own);
   if (problem.quantised_b && type == DataType::s8) return &s8_codes_input;
+  if (problem.quantised_b && type == exact_type && problem.a_group_k != 0 &&
+      are_float8(problem.quantised_b->type)) {
+    return &f16_codes_input;
+  }
   return problem.multiply_as ? find_input(type) : find_input(type, problem.f32_arithmetic);
 }
 
@@ -36,13 +42,28 @@ const Input* find_input(F32Arithmetic arithmetic) noexcept {
   return find_input(DataType::f32, arithmetic);
 }
 
+namespace {
+
+// An operand of a type that has no input of its own.
+MaybeError check_own_types(const Problem& problem) {
+  for (const auto& [name, type] :
+       {std::pair("a", problem.a.type), std::pair("b", problem.b.type)}) {
+    if (is_input(type) || is_float8(type)) continue;
+    return unsupported(concat(name, ".type is ", to_string(type),
+                              " and multiply_as is not set: it must be f16 or bf16"));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 bool is_multiplied_as(DataType type) noexcept {
   const Input* const input = find_input(type);
   return input != nullptr && input->packed_in_rows;
 }
 
 MaybeError check_multiply_as(const Problem& problem) {
-  if (!problem.multiply_as) return std::nullopt;
+  if (!problem.multiply_as) return check_own_types(problem);
   const DataType type = *problem.multiply_as;
   const auto with = [&](const auto&... other) {
     return concat(other..., " and multiply_as is ", to_string(type), ": ");
@@ -63,11 +84,18 @@ MaybeError check_multiply_as(const Problem& problem) {
   }
   for (const auto& [name, given] :
        {std::pair("a", problem.a.type), std::pair("b", problem.b.type)}) {
-    if (is_s8 ? given == type : is_wide_float(given)) continue;
+    if (is_s8 ? given == type : is_element(given)) continue;
     return unsupported(concat(with(name, ".type is ", to_string(given)), "it must be ",
-                              is_s8 ? to_string(type) : wide_float_types));
+                              is_s8 ? to_string(type) : element_types));
   }
   return std::nullopt;
+}
+
+std::string describe_inputs(const Problem& problem) {
+  const DataType a = problem.a.type, b = problem.b.type;
+  if (!problem.multiply_as && !is_float8(a) && !is_float8(b)) return std::string(to_string(a));
+  return concat(to_string(a), " by ", to_string(b), " as ",
+                to_string(problem.multiply_as.value_or(exact_type)));
 }
 
 bool is_result(DataType type) noexcept {

@@ -67,20 +67,6 @@ extern constexpr Input s8_input{
     .is_loaded = [](const DeviceCaps& caps) { return caps.int8_arithmetic; },
     .needs = byte_features};
 
-namespace {
-
-MaybeError check_codes_of_s8(const Problem& problem) {
-  const std::uint32_t group = problem.a_group_k;
-  if (!groups_rows(group)) return unsupported(concat("a_group_k is ", group, row_group_sizes));
-  if (group == 0) return std::nullopt;
-  if (problem.epilogue.row_scales != Scales::none) return std::nullopt;
-  return invalid_argument(concat("a_group_k is ", group,
-                                 " and epilogue.row_scales is none: row_scales has a number for "
-                                 "each row and group"));
-}
-
-}  // namespace
-
 extern constexpr Input s8_codes_input = [] {
   Input input = s8_input;
   input.name = "s8_codes";
@@ -88,7 +74,7 @@ extern constexpr Input s8_codes_input = [] {
   input.group_sums = DataType::s32;
   input.packed_in_fragments = false;
   input.sum_kernel = Input{}.sum_kernel;
-  input.check = check_codes_of_s8;
+  input.check = nullptr;
   return input;
 }();
 
@@ -126,25 +112,44 @@ MaybeError check_codes(const Problem& problem) {
 
 }  // namespace
 
+namespace {
+
+// Scales of A's rows and groups of K.
+MaybeError check_row_groups(const Problem& problem, const Input* input) {
+  const std::uint32_t group = problem.a_group_k;
+  if (group == 0) return std::nullopt;
+  if (input == nullptr || !input->group_sums) {
+    return invalid_argument(
+        concat("a_group_k is ", group, " and b.type is ", to_string(problem.b.type),
+               problem.quantised_b
+                   ? concat(" and quantised_b.type is ", to_string(problem.quantised_b->type))
+                   : std::string(" and quantised_b is not set"),
+               ": codes multiplied as s8 have groups, and e4m3 and e5m2 multiplied as f16"));
+  }
+  if (!groups_rows(group)) return unsupported(concat("a_group_k is ", group, row_group_sizes));
+  if (problem.epilogue.row_scales != Scales::none) return std::nullopt;
+  return invalid_argument(concat("a_group_k is ", group,
+                                 " and epilogue.row_scales is none: row_scales has a number for "
+                                 "each row and group"));
+}
+
+}  // namespace
+
 // Sums of integers are of one kind of product.
 MaybeError check_types(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
   const std::pair<std::string_view, DataType> inputs[] = {{"a", problem.a.type},
                                                           {"b", problem.b.type}};
   for (const auto& [name, type] : inputs) {
-    if (!is_input(type)) {
+    if (!is_element(type)) {
       return unsupported(
-          concat(name, ".type is ", to_string(type), ": A and B are f16, bf16, f32 or s8"));
+          concat(name, ".type is ", to_string(type), ": A and B are ", element_types));
     }
   }
-  if (problem.a_group_k != 0 && !(problem.quantised_b && problem.b.type == DataType::s8)) {
-    return invalid_argument(
-        concat("a_group_k is ", problem.a_group_k,
-               ": only codes of s8 and a quantised B have groups, and b.type is ",
-               to_string(problem.b.type), problem.quantised_b ? "" : ", not quantised"));
-  }
+  const Input* const input = find_input(problem, problem.a);
+  if (auto error = check_row_groups(problem, input)) return error;
   if (!is_element(problem.d.type) &&
-      (problem.quantised_b || problem.d.type != input_of(problem.a.type).accumulator)) {
+      (problem.quantised_b || input == nullptr || problem.d.type != input->accumulator)) {
     return unsupported(concat("d.type is ", to_string(problem.d.type), " and a.type is ",
                               to_string(problem.a.type), ": D is ", element_types,
                               ", or of s8 inputs s32"));

@@ -23,9 +23,8 @@ NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "s8": "int8", "
          "u8": "uint8", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
 
 FLOATS = ("f16", "bf16", "f32")
-INPUTS = (*FLOATS, "s8")  # of A and B
-RESULTS = (*FLOATS, "s8", "u8", "e4m3", "e5m2")  # of D, aux, c and the arrays of steps
-SUMS = (*RESULTS, "s32")  # of D where A and B are s8
+ELEMENT_TYPES = (*FLOATS, "s8", "u8", "e4m3", "e5m2")  # of all matrices
+SUMS = (*ELEMENT_TYPES, "s32")  # of D where A and B are s8
 FLOATS_8 = ("e4m3", "e5m2")
 
 _ELEMENTS = {np.dtype(name): element for element, name in NAMES.items()

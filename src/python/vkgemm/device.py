@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays import INPUTS, Numpy, Operand, as_matrix
+from .arrays import ELEMENT_TYPES, Numpy, Operand, as_matrix
 from .binding import (ArgumentError, Error, check, enumerator_names, ffi, lib, output, text,
                       value_of, written)
 from .gpu import Gpu
@@ -52,7 +52,7 @@ class Device(Products):
 
     Arrays are float16, float32 or bfloat16 (of ml_dtypes).  With bf16=True, uint16 arrays hold the
     bits of bfloat16, and such results are uint16 arrays.  A and B have one type, which may also be
-    int8.  float16 and bfloat16 products are accumulated in float32, int8 products in int32, without
+    int8 or an 8-bit float (of ml_dtypes).  float16 and bfloat16 products are accumulated in float32, int8 products in int32, without
     error.  Transposed views are read in place.
 
     torch tensors on the same GPU give tensors.  Such a call runs in the order of torch's current
@@ -295,7 +295,7 @@ class Device(Products):
         arrays = Numpy(bf16)
         array = as_matrix("b", arrays.array("b", b))
         source, lies = arrays.lay_out(array)
-        matrix = part(type=arrays.element("b.dtype", array.dtype, INPUTS)) + lies
+        matrix = part(type=arrays.element("b.dtype", array.dtype, ELEMENT_TYPES)) + lies
         with self._gpu.lock:
             self._require_open()
             self._gpu.settle()
@@ -337,6 +337,8 @@ class Device(Products):
         codes: vkgemm.Codes or vkgemm.CodeBlocks, of numpy arrays.
         element: the type that B is multiplied as, "f16" or "bf16".  A must have it.  float32 is not
             possible.  "s8" takes codes that are integers: A is then int8, as quantise_rows() makes.
+            "e4m3" takes codes that are 8-bit floats, multiplied as float16: A is then an 8-bit
+            float or float16, whose rows have scales for groups of columns.
         gated_b: for products with a gate, the place of B's columns, as in gated().
 
         Returns a PackedMatrix.  Raises Error if the device cannot pack these codes.
@@ -354,8 +356,10 @@ class Device(Products):
             self._require_open()
             self._gpu.settle()
             layout = "col_major" if isinstance(codes, CodeBlocks) else "row_major"
-            plan = PackPlan(self._gpu, codes.shape, part(type=element, layout=layout), gated_b,
-                            codes.quantisation())
+            in_groups = element == "e4m3"
+            plan = PackPlan(self._gpu, codes.shape,
+                            part(type="f16" if in_groups else element, layout=layout), gated_b,
+                            codes.quantisation(), a_group_k=128 if in_groups else None)
             return self._staging.pack(plan, arrays, None)
 
     @suggests

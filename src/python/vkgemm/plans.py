@@ -48,7 +48,8 @@ class PackPlan(Plan):
     """
 
     def __init__(self, gpu: Gpu, shape: tuple[int, ...], matrix: Part, gated_b: str | None,
-                 codes: Part | None = None, f32: str = "ieee", multiply_as: str | None = None):
+                 codes: Part | None = None, f32: str = "ieee", multiply_as: str | None = None,
+                 a_group_k: int | None = None):
         k, n = shape[-2:]
         if gated_b is not None:
             enumerator("gated_b", "VkgemmGatedB", gated_b)
@@ -59,7 +60,8 @@ class PackPlan(Plan):
         arithmetic = f32_arithmetic(f32, "b.dtype", self._element)
         problem = part(m=1, n=n // 2 if pair else n, k=k, a=part(type=self._element), b=matrix,
                        batch=shape[0] if len(shape) == 3 else None,
-                       gated=None if gated_b is None else part(b=gated_b), quantised_b=codes)
+                       gated=None if gated_b is None else part(b=gated_b), quantised_b=codes,
+                       a_group_k=a_group_k)
         self._codes, self._f32 = codes, f32
         fields, kept = structure("VkgemmProblem", problem + arithmetic + multiplied_as(multiply_as))
         self._shape = tuple(shape)

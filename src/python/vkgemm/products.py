@@ -81,7 +81,8 @@ class Products(Held):
             whole batch.  In four dimensions a and b broadcast, as in np.matmul().
         row_scales, column_scales: float32 factors, (M,) or (batch, M), and (N,) or (batch, N).
             int8 a and a B of codes (pack_codes(element="s8")): row_scales may be those of
-            quantise_rows(group=…), (M, groups) or (batch, M, groups).
+            quantise_rows(group=…), (M, groups) or (batch, M, groups).  So may those of 8-bit floats
+            and a B of pack_codes(element="e4m3").
         bias: (N,), (1, N) or (batch, 1, N) for the columns; (M, 1) or (batch, M, 1) for the rows.
             float16, bfloat16 or float32.
         activation: "relu", "gelu_erf" (also "gelu"), "gelu_tanh", "silu", "sigmoid", "tanh",
@@ -121,9 +122,9 @@ class Products(Held):
             c, bias, aux and the arrays of steps are at most four in all.  An array in several steps
             counts once.
         out_dtype: D's type, by default A's: a dtype, or "f16", "bf16", "f32", "s8", "u8", "e4m3"
-            or "e5m2".  numpy arrays of the last two are uint8: from_e4m3().  int8 products are
-            int32, or float32 if they have an epilogue, scales, a gate or a row operation; int32
-            permits none of these.
+            or "e5m2".  numpy arrays of the last two are uint8: from_e4m3().  Of 8-bit types the
+            default is float32, but of int8 products without an epilogue, scales, a gate or a row
+            operation int32, which permits none of these.
         out: an array for D, with any strides.
         sum_batch: add the products of the batch up, before the epilogue: D is (M, N).  a or b has
             three dimensions.
@@ -133,8 +134,9 @@ class Products(Held):
             |a · b|.  The rounding of sums comes on top.  A device without a configuration for them
             uses "ieee".  A packed b must be packed with the same f32.
         multiply_as: "f16" or "bf16": the type in which A and B are multiplied.  Then a and b may be
-            float16, bfloat16 or float32, each of its own dtype.  vkgemm rounds elements of another
-            dtype to nearest even.  By default a and b have one dtype.
+            float16, bfloat16, float32, int8, uint8 or an 8-bit float, each of its own dtype.
+            vkgemm rounds elements of another dtype to nearest even; 8-bit types are exact.  By
+            default a and b have one dtype, and 8-bit floats are multiplied as float16.
         split_k: the number of slices of K.  By default vkgemm chooses.
         max_workspace_bytes: the largest scratch memory that vkgemm may choose.
         config: a configuration, as explain() prints it.  By default vkgemm chooses.

@@ -62,8 +62,8 @@ def _kind(value: object) -> str:
 
 def require_product_element(element: object) -> None:
     """Refuses types that codes are not multiplied as."""
-    if element not in ("f16", "bf16", "s8"):
-        raise ArgumentError(f"element is {element!r}: it must be 'f16', 'bf16' or 's8'")
+    if element not in ("f16", "bf16", "s8", "e4m3"):
+        raise ArgumentError(f"element is {element!r}: it must be 'f16', 'bf16', 's8' or 'e4m3'")
 
 
 def _require_type(type: str, zeros: bool) -> None:

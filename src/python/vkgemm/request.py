@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .arrays import FLOATS_8, INPUTS, RESULTS, SUMS, Arrays, as_matrix, require_shape, strides
+from .arrays import (ELEMENT_TYPES, FLOATS, FLOATS_8, SUMS, Arrays, as_matrix, require_shape,
+                     strides)
 from .binding import ArgumentError, encoded, enumerator, enumerator_name, lib
 from .packed import PackedMatrix
 from .problem import Part, f32_arithmetic, integer, multiplied_as, part, real, whole
@@ -95,7 +96,7 @@ class Builder:
         _require_no_codes("b", b)
         if not isinstance(b, PackedMatrix):
             self.b = as_matrix("b", arrays.array("b", b), 4)
-        self.element = arrays.element("a.dtype", self.a.dtype, INPUTS)
+        self.element = arrays.element("a.dtype", self.a.dtype, ELEMENT_TYPES)
         self.f32 = f32
         self.parts: dict[str, Any] = dict(f32_arithmetic(f32, "a.dtype", self.element) +
                                           multiplied_as(multiply_as))
@@ -114,14 +115,15 @@ class Builder:
         self.steps: Steps | None = None
         self.has_d = True
         self.makes_codes = False  # of rows, which D holds, and their scales
-        self.is_sum = self.element == "s8"  # D is A·B itself, in integers
+        # D is A·B itself, in integers
+        self.is_sum = self.element == "s8" and multiply_as in (None, "s8")
 
     def _matrix(self, name: str, array: Any, in_rows: bool = False) -> Part:
         if in_rows:
             self.inputs[name], lies = array, self.arrays.rows(array)
         else:
             self.inputs[name], lies = self.arrays.lay_out(array)
-        element = self.arrays.element(f"{name}.dtype", array.dtype, INPUTS)
+        element = self.arrays.element(f"{name}.dtype", array.dtype, ELEMENT_TYPES)
         return part(type=element) + lies + strides(array.shape, self.batch)
 
     def _b_matrix(self, name: str, b: Any) -> Part:
@@ -397,7 +399,8 @@ class Builder:
                 raise ArgumentError("b_right lies otherwise than b: both must have one type and "
                                     "one order")
             self.parts["b"] = min(pair, key=lambda b: dict(b).get("alignment", 16))
-        unlike = dict(self.parts["b"])["type"] != self.element and "multiply_as" not in self.parts
+        types = {self.element, dict(self.parts["b"])["type"]}
+        unlike = len(types) > 1 and not types & {*FLOATS_8} and "multiply_as" not in self.parts
         if unlike and self.parts.get("quantised_b"):
             fix = (f"pack it with element={self.element!r}" if self.element in ("f16", "bf16", "s8")
                    else "a must be float16, bfloat16 or int8, or pass multiply_as")
@@ -430,10 +433,12 @@ class Builder:
         return part(**{name: "shared" if array.ndim == 1 else "per_matrix"})
 
     def _row_scales(self, scales: Any) -> Part:
-        """Scales of rows or, beside int8 codes of B, of groups of their columns."""
+        """Scales of rows or, beside codes of B, of groups of their columns."""
         array = self.arrays.array("row_scales", scales)
         m, k = self.a.shape[-2:]
-        has_groups = self.element == "s8" and self.parts.get("quantised_b") and array.ndim > 1
+        codes = dict(self.parts.get("quantised_b") or ())
+        has_groups = codes and array.ndim > 1 and (self.element == "s8" or
+                                                   codes["type"] in FLOATS_8)
         if not has_groups or array.shape[-1] == m and array.ndim == 2 and self.lead:
             return self._scales("row_scales", scales, m, len(self.lead) > 0)
         fitting = [group for group in (128, 64, 32) if -(-k // group) == array.shape[-1]]
@@ -469,7 +474,7 @@ class Builder:
             beta = 1.0 if beta is None else real("beta", beta, _BETA_HINT)
             fields += part(beta=beta)
             self.parts["c"] = part(
-                type=self.arrays.element("c.dtype", array.dtype, RESULTS)) + self.arrays.rows(array)
+                type=self.arrays.element("c.dtype", array.dtype, ELEMENT_TYPES)) + self.arrays.rows(array)
             self.parts["c"] += strides(array.shape, self.lead)
         elif beta is not None and real("beta", beta, _BETA_HINT) != 0:
             raise ArgumentError(f"beta is {beta}, and c is None")
@@ -535,10 +540,12 @@ class Builder:
         """All of it.  D is `out`, or a new array."""
         of_product = (*self.lead, self.m, self.n)
         shape = of_product if self.d_rows is None else (self.d_rows, self.n)
-        element, elements = self.element, RESULTS
+        element, elements = self.element, ELEMENT_TYPES
         if element == "s8":
             is_sum = self.is_sum and not self.parts.get("quantised_b")
             element, elements = "s32" if is_sum else "f32", SUMS
+        elif element not in FLOATS:
+            element = "f32"
         beside = element  # of aux and of what steps store, if D has codes
         if self.makes_codes:
             element = "s8"

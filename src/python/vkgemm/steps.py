@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import RESULTS, Arrays, require_shape, strides
+from .arrays import ELEMENT_TYPES, Arrays, require_shape, strides
 from .binding import ArgumentError, enumerator, enumerator_name, ffi
 from .epilogues import EpilogueFunction
 from .problem import Part, part, real
@@ -218,7 +218,7 @@ class Steps:
                 raise ArgumentError(f"{tensor.argument}.shape is {shape}: it must broadcast to D, "
                                     f"{(*lead, m, n)}")
             element = part(type=self._arrays.element(f"{tensor.argument}.dtype", array.dtype,
-                                                     RESULTS))
+                                                     ELEMENT_TYPES))
             if kind == "matrix":
                 inputs[name], lies = self._arrays.lay_out(array)
                 matrices[name] = element + lies + strides(shape, lead)
@@ -260,7 +260,7 @@ class Steps:
                 continue
             if tensor.is_new:
                 own = element if array is None else self._arrays.element(
-                    tensor.argument, array, RESULTS)
+                    tensor.argument, array, ELEMENT_TYPES)
                 outputs[name] = self._arrays.new(shape, own, zero=preserved)
                 matrices[name] = part(type=own)
                 continue
@@ -273,7 +273,7 @@ class Steps:
             if tensor.is_mask:
                 outputs[name], matrices[name] = self._mask(tensor.argument, array)
             else:
-                own = self._arrays.element(f"{tensor.argument}.dtype", array.dtype, RESULTS)
+                own = self._arrays.element(f"{tensor.argument}.dtype", array.dtype, ELEMENT_TYPES)
                 outputs[name], lies = self._arrays.lay_out(array)
                 matrices[name] = part(type=own) + lies
             given.add(name)

@@ -16,7 +16,7 @@ import torch
 from torch.autograd import graph
 from torch.utils.dlpack import from_dlpack
 
-from .arrays import INPUTS, NAMES
+from .arrays import ELEMENT_TYPES, NAMES
 from .binding import ArgumentError, Error
 from .cuda import described, devices
 from .dlpack import nbytes
@@ -137,7 +137,7 @@ class Tensors:
             arrays = Torch()
             refuse_gradient("b", tensor)
             b = self._local("b", tensor, stream)
-            matrix = part(type=arrays.element("b.dtype", b.dtype, INPUTS))
+            matrix = part(type=arrays.element("b.dtype", b.dtype, ELEMENT_TYPES))
             if b.dim() not in (2, 3):
                 raise ArgumentError(f"b.shape is {tuple(b.shape)}: it must have 2 or 3 dimensions")
             plan = PackPlan(self._gpu, b.shape, matrix + arrays.lay_out(b)[1], gated_b, f32=f32,

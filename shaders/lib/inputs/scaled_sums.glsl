@@ -1,9 +1,9 @@
-// scaled_integers.glsl: products of integers, A's and the codes of B, over groups of K (staged_scales.glsl). The sum over a
-// group is exact. Scales multiply it, and accumulators add these products in f32.
+// scaled_sums.glsl: products of A's elements and the codes of B, both without scales, over groups of K
+// (staged_scales.glsl). Scales multiply the sum over a group, and accumulators add these products in f32. Sums of integers
+// are exact.
 #define ACC_SCALAR float
 #define ACC4 vec4
 #define HAS_SCALED_SUMS
-#define SUM_SCALAR int
 #define D_IS_SUM false
 #define HAS_CODES (CODES != CODES_NONE)
 

@@ -1,5 +1,5 @@
-// 8-bit activations: rows of A as s8, whose scales are of rows or of groups of K, times a quantised
-// B.
+// 8-bit activations: rows of A as s8 or 8-bit floats, whose scales are of rows or of groups of K,
+// times a quantised B.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace vkgemm::test {
 namespace {
 
-constexpr Quantisation kinds[] = {
+constexpr Quantisation integers[] = {
     {.type = CodeType::int4, .group_k = 128},
     {.type = CodeType::int4, .group_k = 32, .zeros = true},
     {.type = CodeType::int4, .group_k = 64, .zeros = true, .float_zeros = true},
@@ -22,10 +22,16 @@ constexpr Quantisation kinds[] = {
     {.type = CodeType::q4_k},
     {.type = CodeType::q6_k}};
 
+constexpr Quantisation floats[] = {
+    {.type = CodeType::e4m3, .group_k = 128, .group_n = 128, .scale_type = DataType::f32},
+    {.type = CodeType::e5m2, .group_k = 64},
+    {.type = CodeType::e4m3, .scale_type = DataType::bf16}};
+
 Problem problem_of(std::uint64_t m, std::uint64_t n, std::uint64_t k, const Quantisation& q,
-                   std::uint32_t a_group_k) {
+                   std::uint32_t a_group_k, DataType a = DataType::s8) {
   const bool blocks = form_of(q.type).group_k != 0;
-  Problem problem = gemm({m, n, blocks ? 512 : k}, DataType::s8);
+  Problem problem = gemm({m, n, blocks ? 512 : k}, a);
+  if (a != DataType::s8) problem.b.type = DataType::f16;
   if (blocks) problem.b.layout = Layout::col_major;
   problem.d.type = DataType::f32;
   problem.a_group_k = a_group_k;
@@ -33,7 +39,7 @@ Problem problem_of(std::uint64_t m, std::uint64_t n, std::uint64_t k, const Quan
   return problem;
 }
 
-class CodesOfS8 : public EachPathCounted {
+class ScaledSums : public EachPathCounted {
  protected:
   void SetUp() override {
     EachPathCounted::SetUp();
@@ -43,9 +49,9 @@ class CodesOfS8 : public EachPathCounted {
   }
 
   // The path's loops that stage k-tiles, which are as deep as sums of groups need.
-  static std::vector<Config> configs() {
+  static std::vector<Config> configs(DataType input) {
     std::vector<Config> out;
-    for (Config config : small_configs(GetParam(), DataType::s8)) {
+    for (Config config : small_configs(GetParam(), input)) {
       if (descriptor(config).takes_fragments()) continue;
       config.pack_b = true;
       config.pack_a = false;
@@ -72,7 +78,7 @@ class CodesOfS8 : public EachPathCounted {
     TrialOptions options;
     options.offsets = offsets;
     options.quantisation = q;
-    for (const Config& config : configs()) {
+    for (const Config& config : configs(problem.b.type)) {
       if (!runner().context().plan(planned(problem, options, config), config)) continue;
       ++computed_;
       EXPECT_TRUE(passes_gates(config, problem, options))
@@ -80,21 +86,39 @@ class CodesOfS8 : public EachPathCounted {
     }
   }
 };
-VKGEMM_ON_EACH_PATH(CodesOfS8);
+VKGEMM_ON_EACH_PATH(ScaledSums);
 
-TEST_P(CodesOfS8, EveryKindAndGroup) {
-  for (const Quantisation& q : kinds) {
+TEST_P(ScaledSums, EveryKindAndGroup) {
+  for (const Quantisation& q : integers) {
     for (const std::uint32_t group : {0u, 32u, 64u, 128u}) {
       if (on_cpu() && group == 64) continue;
-      if (is_slow() && (&q != kinds || group == 0)) continue;
+      if (is_slow() && (&q != integers || group == 0)) continue;
       passes(problem_of(19, 37, 330, q, group), q);
     }
   }
 }
 
+// 8-bit floats and f16, multiplied as f16. NaN and infinities propagate.
+TEST_P(ScaledSums, Floats) {
+  for (const DataType a : {DataType::e4m3, DataType::e5m2, DataType::f16}) {
+    for (const Quantisation& q : floats) {
+      for (const std::uint32_t group : {32u, 64u, 128u}) {
+        if (on_cpu() && group == 64) continue;
+        if (is_slow() && (&q != floats || a != DataType::e4m3 || group == 32)) continue;
+        Problem problem = problem_of(19, 137, 330, q, group, a);
+        passes(problem, q);
+        if (&q != floats || is_slow()) continue;
+        problem.a.layout = Layout::col_major;
+        problem.m = 24;
+        passes(problem, q);
+      }
+    }
+  }
+}
+
 // Scales of the batch, of slices of K, of gates, of groups of rows that are gathered.
-TEST_P(CodesOfS8, EveryFamily) {
-  const Quantisation q = kinds[0];
+TEST_P(ScaledSums, EveryFamily) {
+  const Quantisation q = integers[0];
   Problem batch = problem_of(21, 40, 300, q, 64);
   batch.batch = 3;
   batch.epilogue.row_scales = Scales::per_matrix;
