@@ -494,8 +494,8 @@ VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResul
 // f32. 8-bit floats are multiplied as f16, exactly: e4m3, e5m2 and f16 count as one type. s8
 // products are accumulated in s32, exactly: K is at most 131071. D of s8 inputs may be s32, the
 // sums themselves: then the epilogue is at its defaults, and there are no gates or row reductions.
-// m, n, k, batch and every leading dimension are at most 2^31 - 1. vkgemm/problem.hpp says more about NaN, rounding, groups and row reductions,
-// vkgemm/epilogue.hpp about steps and gates.
+// m, n, k, batch and every leading dimension are at most 2^31 - 1. vkgemm/problem.hpp says more
+// about NaN, rounding, groups and row reductions, vkgemm/epilogue.hpp about steps and gates.
 
 // Not set, of a number in a VkgemmMatrix.
 #define VKGEMM_NOT_SET UINT64_MAX
