@@ -219,7 +219,8 @@ struct SplitK {
 // Types:
 // - A and B have one type, unless multiply_as is set. f32 inputs are multiplied in IEEE f32, unless
 //   f32_arithmetic or multiply_as names another arithmetic. f16 and bf16 products are accumulated
-//   in f32. 8-bit floats are multiplied as f16, exactly: e4m3, e5m2 and f16 count as one type.
+//   in f32. 8-bit floats are multiplied as f16, exactly: e4m3, e5m2 and f16 count as one type. On
+//   a device that lists matrices of e4m3, plain A and B of e4m3 are multiplied as they are.
 // - s8 products are accumulated in s32, exactly: K is at most 131071. D may be s32, the sums
 //   themselves: then no field of the epilogue is set, and there are no gates or row reductions.
 // - An s8 A times a quantised B, b.type s8: a_group_k.
@@ -287,7 +288,8 @@ struct Problem {
   // of f16 become infinite. 8-bit elements are exact.
   // Context::plan_pack() converts weights once. b.type of a quantised B must be this type. That of
   // a packed B may be its source's type or this type. Not set: A and B have one type. s8: as if it
-  // were not set, with a quantised B alone.
+  // were not set, with a quantised B alone. e4m3: A and B are plain e4m3, and the device must list
+  // matrices of it.
   std::optional<DataType> multiply_as = std::nullopt;
 
   // 8-bit activations: A holds codes of s8, and B, of type s8, is quantised with codes that are

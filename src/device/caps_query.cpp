@@ -92,20 +92,23 @@ struct MatrixTypes {
 
 // The types of a listing, if vkgemm has a use for it: A and B of one type, no saturation.
 template <class Listing>
-std::optional<MatrixTypes> matrix_types(const Listing& listing, const DeviceCaps& caps) noexcept {
+std::optional<MatrixTypes> matrix_types(const Listing& listing, const Facilities& usable,
+                                        const DeviceCaps& caps) {
   const std::optional<DataType> input = data_type(listing.AType);
   const std::optional<DataType> accumulator = data_type(listing.CType);
   if (!input || !accumulator || listing.BType != listing.AType ||
       listing.ResultType != listing.CType || listing.saturatingAccumulation) {
     return std::nullopt;
   }
-  const auto needs_bfloat16 = [](DataType type) {
+  const auto is_usable = [&](DataType type) {
+    if (is_float8(type)) {
+      return usable.has(Feature::float8_type) && usable.has(Feature::float8_cooperative_matrix);
+    }
     const Input* const known = find_input(type);
-    return known != nullptr && known->matrix_units == MatrixUnits::listed_bfloat16;
+    return caps.bf16_matrices || known == nullptr ||
+           known->matrix_units != MatrixUnits::listed_bfloat16;
   };
-  if (!caps.bf16_matrices && (needs_bfloat16(*input) || needs_bfloat16(*accumulator))) {
-    return std::nullopt;
-  }
+  if (!is_usable(*input) || !is_usable(*accumulator)) return std::nullopt;
   const Input* const loaded = find_input(*input);
   if (loaded != nullptr && !loads(caps, *loaded)) return std::nullopt;
   return MatrixTypes{*input, *accumulator};
@@ -140,14 +143,15 @@ Result<std::vector<Listing>> enumerate(std::string_view call, VkStructureType ty
 }
 
 Result<void> list_fragment_shapes(const InstanceFunctions& functions,
-                                  VkPhysicalDevice physical_device, DeviceCaps& caps) {
+                                  VkPhysicalDevice physical_device, const Facilities& usable,
+                                  DeviceCaps& caps) {
   const auto listings = enumerate<VkCooperativeMatrixPropertiesKHR>(
       "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR",
       VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR, physical_device,
       functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR);
   if (!listings) return listings.error();
   for (const VkCooperativeMatrixPropertiesKHR& listing : *listings) {
-    const std::optional<MatrixTypes> types = matrix_types(listing, caps);
+    const std::optional<MatrixTypes> types = matrix_types(listing, usable, caps);
     if (!types || listing.scope != VK_SCOPE_SUBGROUP_KHR) continue;
     push_unique(caps.fragment_shapes, FragmentShape{.input = types->input,
                                                     .accumulator = types->accumulator,
@@ -167,7 +171,7 @@ Result<void> list_flexible_shapes(const InstanceFunctions& functions,
       functions.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV);
   if (!listings) return listings.error();
   for (const VkCooperativeMatrixFlexibleDimensionsPropertiesNV& listing : *listings) {
-    const std::optional<MatrixTypes> types = matrix_types(listing, caps);
+    const std::optional<MatrixTypes> types = matrix_types(listing, usable, caps);
     const bool workgroup = listing.scope == VK_SCOPE_WORKGROUP_KHR;
     if (!types || (!workgroup && listing.scope != VK_SCOPE_SUBGROUP_KHR)) continue;
     if (workgroup && !usable.has(Feature::nv_workgroup_scope)) continue;
@@ -289,7 +293,7 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   }
   const bool may_ask = std::ranges::none_of(caps.denials, &Denial::shapes_unknown);
   if (usable.has(Feature::cooperative_matrix) && may_ask) {
-    auto listed = list_fragment_shapes(functions, physical_device, caps);
+    auto listed = list_fragment_shapes(functions, physical_device, usable, caps);
     if (!listed) return listed.error();
     if (usable.has(Feature::nv_flexible_dimensions)) {
       listed = list_flexible_shapes(functions, physical_device, usable, caps);

@@ -22,6 +22,7 @@ namespace {
   X(VkPhysicalDeviceMaintenance4Features, MAINTENANCE_4_FEATURES)                   \
   X(VkPhysicalDeviceCooperativeMatrixFeaturesKHR, COOPERATIVE_MATRIX_FEATURES_KHR)  \
   X(VkPhysicalDeviceShaderBfloat16FeaturesKHR, SHADER_BFLOAT16_FEATURES_KHR)        \
+  X(VkPhysicalDeviceShaderFloat8FeaturesEXT, SHADER_FLOAT8_FEATURES_EXT)            \
   X(VkPhysicalDeviceCooperativeMatrix2FeaturesNV, COOPERATIVE_MATRIX_2_FEATURES_NV) \
   X(VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR,                        \
     PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR)
@@ -106,6 +107,7 @@ FeatureChain::FeatureChain(const ExtensionSet& extensions) noexcept {
   link(vulkan13_);
   link(cooperative_matrix_, extension_of(Feature::cooperative_matrix));
   link(bfloat16_, extension_of(Feature::bfloat16_type));
+  link(float8_, extension_of(Feature::float8_type));
   link(cooperative_matrix2_, extension_of(Feature::nv_workgroup_scope));
   link(pipeline_executable_, extension_of(Feature::pipeline_executable_info));
 }

@@ -16,34 +16,36 @@ namespace vkgemm {
 
 // Each Feature with Vulkan's own name of the bit, and the extension that it belongs to: none for
 // core bits.
-#define VKGEMM_FEATURES(X)                                                                   \
-  X(shader_int64, shaderInt64, "")                                                           \
-  X(shader_int16, shaderInt16, "")                                                           \
-  X(shader_int8, shaderInt8, "")                                                             \
-  X(storage_buffer_16bit_access, storageBuffer16BitAccess, "")                               \
-  X(storage_buffer_8bit_access, storageBuffer8BitAccess, "")                                 \
-  X(shader_float16, shaderFloat16, "")                                                       \
-  X(buffer_device_address, bufferDeviceAddress, "")                                          \
-  X(vulkan_memory_model, vulkanMemoryModel, "")                                              \
-  X(vulkan_memory_model_device_scope, vulkanMemoryModelDeviceScope, "")                      \
-  X(subgroup_size_control, subgroupSizeControl, "")                                          \
-  X(compute_full_subgroups, computeFullSubgroups, "")                                        \
-  X(maintenance4, maintenance4, "")                                                          \
-  X(cooperative_matrix, cooperativeMatrix, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)         \
-  X(bfloat16_type, shaderBFloat16Type, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)                \
-  X(bfloat16_cooperative_matrix, shaderBFloat16CooperativeMatrix,                            \
-    VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)                                                   \
-  X(nv_workgroup_scope, cooperativeMatrixWorkgroupScope,                                     \
-    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                               \
-  X(nv_flexible_dimensions, cooperativeMatrixFlexibleDimensions,                             \
-    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                               \
-  X(nv_reductions, cooperativeMatrixReductions, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)   \
-  X(nv_conversions, cooperativeMatrixConversions, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME) \
-  X(nv_per_element_operations, cooperativeMatrixPerElementOperations,                        \
-    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                               \
-  X(nv_tensor_addressing, cooperativeMatrixTensorAddressing,                                 \
-    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                               \
-  X(pipeline_executable_info, pipelineExecutableInfo,                                        \
+#define VKGEMM_FEATURES(X)                                                                         \
+  X(shader_int64, shaderInt64, "")                                                                 \
+  X(shader_int16, shaderInt16, "")                                                                 \
+  X(shader_int8, shaderInt8, "")                                                                   \
+  X(storage_buffer_16bit_access, storageBuffer16BitAccess, "")                                     \
+  X(storage_buffer_8bit_access, storageBuffer8BitAccess, "")                                       \
+  X(shader_float16, shaderFloat16, "")                                                             \
+  X(buffer_device_address, bufferDeviceAddress, "")                                                \
+  X(vulkan_memory_model, vulkanMemoryModel, "")                                                    \
+  X(vulkan_memory_model_device_scope, vulkanMemoryModelDeviceScope, "")                            \
+  X(subgroup_size_control, subgroupSizeControl, "")                                                \
+  X(compute_full_subgroups, computeFullSubgroups, "")                                              \
+  X(maintenance4, maintenance4, "")                                                                \
+  X(cooperative_matrix, cooperativeMatrix, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)               \
+  X(bfloat16_type, shaderBFloat16Type, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)                      \
+  X(bfloat16_cooperative_matrix, shaderBFloat16CooperativeMatrix,                                  \
+    VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)                                                         \
+  X(float8_type, shaderFloat8, VK_EXT_SHADER_FLOAT8_EXTENSION_NAME)                                \
+  X(float8_cooperative_matrix, shaderFloat8CooperativeMatrix, VK_EXT_SHADER_FLOAT8_EXTENSION_NAME) \
+  X(nv_workgroup_scope, cooperativeMatrixWorkgroupScope,                                           \
+    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                                     \
+  X(nv_flexible_dimensions, cooperativeMatrixFlexibleDimensions,                                   \
+    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                                     \
+  X(nv_reductions, cooperativeMatrixReductions, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)         \
+  X(nv_conversions, cooperativeMatrixConversions, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)       \
+  X(nv_per_element_operations, cooperativeMatrixPerElementOperations,                              \
+    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                                     \
+  X(nv_tensor_addressing, cooperativeMatrixTensorAddressing,                                       \
+    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                                     \
+  X(pipeline_executable_info, pipelineExecutableInfo,                                              \
     VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)
 
 enum class Feature : std::uint8_t {
@@ -113,6 +115,7 @@ class FeatureChain {
   VkPhysicalDeviceVulkan13Features vulkan13_{};
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperative_matrix_{};
   VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16_{};
+  VkPhysicalDeviceShaderFloat8FeaturesEXT float8_{};
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV cooperative_matrix2_{};
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR pipeline_executable_{};
 };
@@ -134,7 +137,7 @@ class FeatureAdditions {
              VkPhysicalDeviceShaderFloat16Int8Features, VkPhysicalDeviceBufferDeviceAddressFeatures,
              VkPhysicalDeviceVulkanMemoryModelFeatures, VkPhysicalDeviceSubgroupSizeControlFeatures,
              VkPhysicalDeviceMaintenance4Features, VkPhysicalDeviceCooperativeMatrixFeaturesKHR,
-             VkPhysicalDeviceShaderBfloat16FeaturesKHR,
+             VkPhysicalDeviceShaderBfloat16FeaturesKHR, VkPhysicalDeviceShaderFloat8FeaturesEXT,
              VkPhysicalDeviceCooperativeMatrix2FeaturesNV,
              VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR>
       structures_;

@@ -27,6 +27,7 @@ namespace {
 constexpr const char* useful_extensions[] = {
     VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME,
     VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME,
+    VK_EXT_SHADER_FLOAT8_EXTENSION_NAME,
     VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
 };
 
@@ -44,6 +45,8 @@ constexpr Feature useful_features[] = {
     Feature::cooperative_matrix,
     Feature::bfloat16_type,
     Feature::bfloat16_cooperative_matrix,
+    Feature::float8_type,
+    Feature::float8_cooperative_matrix,
     Feature::nv_workgroup_scope,
     Feature::nv_flexible_dimensions,
     Feature::nv_reductions,

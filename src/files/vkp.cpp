@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <limits>
+#include <iterator>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -12,7 +12,7 @@
 #include "base/cache_file.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
-#include "problem/inputs/input.hpp"
+#include "problem/data_type.hpp"
 
 namespace vkgemm::files {
 namespace {
@@ -84,9 +84,13 @@ Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes) {
   const auto operand = read_number<std::uint32_t>(header, operand_offset);
   const auto type = read_number<std::uint32_t>(header, type_offset);
   if (operand > 1) return refuse(concat("operand is ", operand, ": 0 (A) or 1 (B) is needed"));
-  if (type > std::numeric_limits<std::uint8_t>::max() ||
-      find_input(static_cast<DataType>(type)) == nullptr) {
-    return refuse(concat("type is ", type, ": 0 (f16), 1 (bf16), 2 (f32) or 3 (s8) is needed"));
+  if (type >= std::size(data_types) || !is_element(static_cast<DataType>(type))) {
+    std::string known;
+    for (std::size_t i = 0; i < std::size(data_types); ++i) {
+      if (is_element(data_types[i].type))
+        known += concat(known.empty() ? "" : ", ", i, " (", data_types[i].name, ")");
+    }
+    return refuse(concat("type is ", type, ": one of ", known, " is needed"));
   }
   PackedHeader out{.operand = operand == 0 ? PackedOperand::a : PackedOperand::b,
                    .type = static_cast<DataType>(type),

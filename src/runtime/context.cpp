@@ -266,7 +266,8 @@ Result<Plan> Context::plan(const Problem& problem, const Config& config) const {
 Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const {
   return without_exceptions([&]() -> Result<std::vector<Candidate>> {
     if (device_lost()) return device_lost_error();
-    Result<ResolvedProblem> resolved = resolve(problem);
+    const Problem native = impl_->in_native_type(problem, nullptr);
+    Result<ResolvedProblem> resolved = resolve(native);
     if (!resolved) return resolved.error();
     if (auto error = impl_->set_function_cost(*resolved)) return *error;
     const auto tables = impl_->tables();
@@ -275,7 +276,7 @@ Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const
     if (resolved->is_empty()) return candidates;
     for (const ScoredRow& scored : tables->rank(*resolved, impl_->usable_caps())) {
       candidates.push_back(
-          {scored.config, provenance_of(*scored.row, scored.config, input_of(problem).multiplied)});
+          {scored.config, provenance_of(*scored.row, scored.config, resolved->input_type())});
     }
     return candidates;
   });

@@ -44,6 +44,8 @@ struct Context::Impl {
 
   // An error if the context lacks the function.
   MaybeError set_function_cost(ResolvedProblem& problem) const;
+  // With native_type() as Problem::multiply_as, if a configuration (null: any) is legal then.
+  Problem in_native_type(const Problem& problem, const Config* config) const;
   Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                          const Config* config);
   Result<Plan> make_pack_plan(const std::shared_ptr<Impl>& self, const Problem& problem,

@@ -238,9 +238,23 @@ MaybeError Context::Impl::set_function_cost(ResolvedProblem& problem) const {
   return std::nullopt;
 }
 
-Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
+Problem Context::Impl::in_native_type(const Problem& problem, const Config* config) const {
+  Problem native = problem;
+  native.multiply_as = native_type(problem, usable_caps());
+  if (!native.multiply_as) return problem;
+  const Result<ResolvedProblem> resolved = resolve(native);
+  if (!resolved) return problem;
+  const auto known = tables();
+  const bool legal = config != nullptr
+                         ? !why_illegal(*config, *resolved, known->target(usable_caps()))
+                         : known->best(*resolved, usable_caps()).has_value();
+  return legal ? native : problem;
+}
+
+Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& asked,
                                       const Config* config) {
   if (lost) return device_lost_error();
+  const Problem problem = in_native_type(asked, config);
   Result<ResolvedProblem> resolved = resolve(problem);
   if (!resolved) return resolved.error();
   if (auto error = set_function_cost(*resolved)) return *error;

@@ -43,6 +43,7 @@ Problem product(const Config& config, DataType input, Layout a, Layout b, bool a
       .b = {.type = input, .layout = b},
       .d = {.type = output},
       .max_workspace_bytes = config.pack_a || config.pack_b ? Problem{}.max_workspace_bytes : 0};
+  if (is_float8(input)) problem.multiply_as = input;
   const std::uint64_t step = odd ? 2 : group;
   if (problem.n == problem.m) problem.n += step;
   while (problem.k == problem.m || problem.k == problem.n) problem.k += step;

@@ -133,8 +133,9 @@ struct MatrixOptions : FieldOptions<Matrix> {
   Matrix matrix(DataType default_type, Layout default_layout) const;
   // True if one says what files say themselves: files of 8-bit floats have uint8.
   bool describe_a_file(DataType type) const {
-    const bool names_bytes = type == DataType::u8 && has("type") && is_byte(values.type);
-    return (has("type") && !names_bytes) || has("layout") || has("ld") || has("batch_stride");
+    const bool names_bytes = type == DataType::u8 || type == values.type;
+    return (has("type") && !(names_bytes && is_byte(values.type))) || has("layout") || has("ld") ||
+           has("batch_stride");
   }
 };
 

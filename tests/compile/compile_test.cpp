@@ -30,6 +30,7 @@
 #include "kernels/loops/khr_fragments.hpp"
 #include "lib/footprint.h"
 #include "oracle/heavy_epilogue.hpp"
+#include "problem/inputs/input.hpp"
 #include "problem/resolve.hpp"
 #include "runtime/plan_internal.hpp"
 #include "tuning/device_tables.hpp"
@@ -204,15 +205,16 @@ struct Variant {
 };
 
 Problem problem_of(const Variant& variant, std::uint64_t m, std::uint64_t n) {
+  const DataType result = size_in_bytes(variant.input) == 1 ? DataType::f16 : variant.input;
   // Not multiples of any tile: with the code for the edges, which needs the most registers.
   Problem problem{.m = m,
                   .n = n,
                   .k = 1000,
                   .a = {.type = variant.input, .layout = variant.a},
                   .b = {.type = variant.input, .layout = variant.b},
-                  .c = {.type = variant.input},
-                  .d = {.type = variant.input},
-                  .aux = {.type = variant.input},
+                  .c = {.type = result},
+                  .d = {.type = result},
+                  .aux = {.type = result},
                   .max_workspace_bytes = 0};  // the tables' configurations as they are
   if (variant.heavy) problem.epilogue = oracle::heavy_epilogue();
   return problem;
@@ -278,13 +280,13 @@ Result<std::vector<Config>> configs_for(const Problem& problem) {
 class Compile : public testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(
     , Compile,
-    testing::Values(Variant{DataType::f16, row, row, true}, Variant{DataType::f16, row, col, false},
-                    Variant{DataType::f16, col, row, false}, Variant{DataType::f16, col, col, true},
-                    Variant{DataType::bf16, row, row, true},
-                    Variant{DataType::bf16, col, col, false},
-                    Variant{DataType::f32, row, row, false}, Variant{DataType::f32, row, col, true},
-                    Variant{DataType::f32, col, row, true},
-                    Variant{DataType::f32, col, col, false}),
+    testing::Values(
+        Variant{DataType::f16, row, row, true}, Variant{DataType::f16, row, col, false},
+        Variant{DataType::f16, col, row, false}, Variant{DataType::f16, col, col, true},
+        Variant{DataType::bf16, row, row, true}, Variant{DataType::bf16, col, col, false},
+        Variant{DataType::e4m3, row, row, true}, Variant{DataType::e4m3, row, col, false},
+        Variant{DataType::f32, row, row, false}, Variant{DataType::f32, row, col, true},
+        Variant{DataType::f32, col, row, true}, Variant{DataType::f32, col, col, false}),
     [](const testing::TestParamInfo<Variant>& variant) {
       return std::string(to_string(variant.param.input)) + "_" + variant.param.layouts() +
              (variant.param.heavy ? "_heavy" : "_plain");
@@ -356,6 +358,19 @@ TEST_P(Compile, EveryLegalConfigurationWithoutSpills) {
       expect_no_spills(problem, config, variant.layouts(), variant.heavy ? "heavy" : "plain");
     }
   }
+}
+
+// 8-bit floats are multiplied as they are where the device lists matrices of them.
+TEST(CompileFloat8, IsNativeWhereListed) {
+  const Problem problem = problem_of({DataType::e4m3, row, col, false}, 1000, 1000);
+  const auto plan = runner().context().plan(problem);
+  ASSERT_TRUE(plan) << plan.error().message;
+  const bool is_native = native_type(problem, runner().caps()).has_value();
+  EXPECT_NE(plan->explain().find(is_native ? "e4m3 by e4m3 as e4m3" : "e4m3 by e4m3 as f16"),
+            std::string::npos)
+      << plan->explain();
+  const bool is_rdna4 = runner().caps().architecture == "amd_rdna4";
+  EXPECT_EQ(is_native, is_rdna4) << "of the stub devices, RDNA4's lists such matrices";
 }
 
 // The best ones of each path, with all that a gated product may have: its main loop differs in

@@ -192,6 +192,7 @@ TEST(Features, CountOnlyWithTheirExtension) {
   EXPECT_FALSE(device.has(Feature::bfloat16_type));  // as on RADV's navi31 stub
   device.extensions.emplace(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
   EXPECT_TRUE(device.has(Feature::bfloat16_type));
+  EXPECT_FALSE(device.has(Feature::float8_type));
 }
 
 }  // namespace

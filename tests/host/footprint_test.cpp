@@ -183,7 +183,7 @@ DeviceCaps any_device() {
   caps.limits.max_subgroup_size = 128;
   caps.limits.max_subgroups_per_workgroup = 64;
   caps.limits.compute_units = 0;  // not known
-  for (const DataType type : {DataType::f16, DataType::bf16, DataType::s8}) {
+  for (const DataType type : {DataType::f16, DataType::bf16, DataType::s8, DataType::e4m3}) {
     caps.flexible_shapes.push_back(
         {type, input_of(type).accumulator, MatrixScope::subgroup, 8, 8, 8, 0});
   }
@@ -334,12 +334,15 @@ TEST_F(Footprint, IsWhatTheShadersDeclare) {
     for (const TuningRow& row : built_in.rows) {
       const int before = count_;
       for (const Input* input : inputs()) {
-        if (!has_kernels(MainLoop::fma, *input)) continue;
+        const bool has_any =
+            has_kernels(MainLoop::fma, *input) || has_kernels(MainLoop::khr, *input);
+        if (!has_any || input->group_sums) continue;  // parts_of() has what codes need
         for (const Layout a : {Layout::row_major, Layout::col_major}) {
           for (const Layout b : {Layout::row_major, Layout::col_major}) {
             Problem whole = test::gemm(1000, 256, 1000, input->given);
             whole.a.layout = a;
             whole.b.layout = b;
+            if (is_float8(input->given)) whole.multiply_as = input->given;
             for (const Problem& problem : parts_of(whole)) {
               Result<ResolvedProblem> resolved = resolve(problem);
               ASSERT_TRUE(resolved) << resolved.error().message;

@@ -143,8 +143,9 @@ TEST(Resolve, UnlikeTypesAreMultipliedAsOne) {
             "a.type is f32 and b.type is f16: without multiply_as, A and B must share one type");
   EXPECT_EQ(as(DataType::f16, no_change), "");
   EXPECT_EQ(as(DataType::bf16, no_change), "");
-  EXPECT_EQ(as(DataType::f32, no_change),
-            "multiply_as is f32: f16 and bf16 are supported, and s8 with a quantised B");
+  EXPECT_EQ(
+      as(DataType::f32, no_change),
+      "multiply_as is f32: f16 and bf16 are supported, s8 with a quantised B, and e4m3 without");
   EXPECT_EQ(as(DataType::f16, [](Problem& p) { p.b.type = DataType::s32; }),
             "b.type is s32: A and B are f16, bf16, f32, s8, u8, e4m3 or e5m2");
   EXPECT_EQ(as(DataType::f16,
@@ -185,6 +186,30 @@ TEST(Resolve, FloatsOf8BitsAreMultipliedAsF16) {
             "a.type is e4m3 and b.type is bf16: without multiply_as, A and B must share one type");
   p.multiply_as = DataType::bf16;
   EXPECT_EQ(resolved(p).input_type(), DataType::bf16);
+}
+
+// As they are, where the device has matrices of them.
+TEST(Resolve, FloatsOf8BitsAreNative) {
+  Problem p = gemm(8, 16, 32);
+  p.a.type = p.b.type = DataType::e4m3;
+  const auto on = [&](const DeviceCaps& caps) { return native_type(p, caps); };
+  EXPECT_EQ(on(test::navi48()), DataType::e4m3);
+  EXPECT_EQ(on(test::h200()), std::nullopt);
+  p.multiply_as = DataType::f16;
+  EXPECT_EQ(on(test::navi48()), std::nullopt);
+  p.multiply_as = DataType::e4m3;
+  const ResolvedProblem problem = resolved(p);
+  EXPECT_EQ(problem.input_type(), DataType::e4m3);
+  EXPECT_FALSE(problem.converts(problem.a));
+  p.b.type = DataType::f16;
+  EXPECT_EQ(resolve(p).error().message, "b.type is f16 and multiply_as is e4m3: it must be e4m3");
+  p.multiply_as.reset();
+  EXPECT_EQ(on(test::navi48()), std::nullopt);
+  p.a.type = p.b.type = DataType::e5m2;
+  EXPECT_EQ(on(test::navi48()), std::nullopt);
+  p.a.type = p.b.type = DataType::e4m3;
+  p.b.packing = Packing::packed;
+  EXPECT_EQ(on(test::navi48()), std::nullopt);
 }
 
 TEST(Resolve, ConvertedOperandsKeepTheirType) {

@@ -132,6 +132,7 @@ inline DeviceCaps navi48() {
   caps.limits.compute_units = 64;
   caps.bf16_matrices = true;
   caps.fragment_shapes.push_back(shape(DataType::bf16, 16, 16, 16));
+  caps.fragment_shapes.push_back(shape(DataType::e4m3, 16, 16, 16));
   return caps;
 }
 

@@ -119,8 +119,10 @@ TEST(Vkp, FieldsAreNamed) {
   EXPECT_EQ(error_of_field(12, 1), "the word behind the version is 1, not 0");
   EXPECT_EQ(error_of_field(32, 7), "operand is 7: 0 (A) or 1 (B) is needed");
   EXPECT_EQ(error_of_field(36, 2), "no error");
-  EXPECT_EQ(error_of_field(37, 1), "type is 257: 0 (f16), 1 (bf16), 2 (f32) or 3 (s8) is needed");
-  EXPECT_EQ(error_of_field(36, 4), "type is 4: 0 (f16), 1 (bf16), 2 (f32) or 3 (s8) is needed");
+  const std::string types =
+      "one of 0 (f16), 1 (bf16), 2 (f32), 3 (s8), 5 (u8), 6 (e4m3), 7 (e5m2) is needed";
+  EXPECT_EQ(error_of_field(37, 1), "type is 257: " + types);
+  EXPECT_EQ(error_of_field(36, 4), "type is 4: " + types);
   EXPECT_EQ(error_of_field(40, 0), "width is 0: from 1 to 2147483647 is possible");
   EXPECT_EQ(error_of_field(52, 1), "K is 4294967367: from 1 to 2147483647 is possible");
   EXPECT_EQ(error_of_field(56, 0), "matrices is 0: from 1 to 2147483647 is possible");

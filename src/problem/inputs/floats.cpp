@@ -1,4 +1,4 @@
-// floats.cpp: f16, bf16 and f32, multiplied as they are.
+// floats.cpp: f16, bf16, f32 and e4m3, multiplied as they are.
 #include "problem/inputs/input.hpp"
 
 namespace vkgemm {
@@ -26,6 +26,15 @@ extern constexpr Input bf16_input{.name = "bf16",
                                   .packed_in_rows = true,
                                   .packed_in_fragments = true,
                                   .pack_kernel = "pack_bf16"};
+
+// 8-bit floats, where the device has matrices of them.
+extern constexpr Input e4m3_input{
+    .name = "e4m3",
+    .given = DataType::e4m3,
+    .multiplied = DataType::e4m3,
+    .matrix_units = MatrixUnits::listed,
+    .is_loaded = [](const DeviceCaps& caps) { return caps.int8_arithmetic; },
+    .needs = byte_features};
 
 // True f32 arithmetic, which matrix units don't have.
 extern constexpr Input f32_input{

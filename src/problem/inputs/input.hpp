@@ -103,6 +103,10 @@ bool is_used(const Shape& shape) noexcept {
 // True if A and B of mixed types may be multiplied in this type.
 bool is_multiplied_as(DataType type) noexcept;
 
+// The 8-bit float of plain A and B, if the device has matrices of it; nothing: multiply_as is set,
+// or they become f16.
+std::optional<DataType> native_type(const Problem& problem, const DeviceCaps& caps) noexcept;
+
 // "f16", or "f32 by bf16 as bf16" if A or B may be converted.
 std::string describe_inputs(const Problem& problem);
 

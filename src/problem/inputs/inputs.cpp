@@ -9,13 +9,14 @@
 namespace vkgemm {
 
 extern const Input f16_input, bf16_input, f32_input, s8_input, s8_codes_input, f16_codes_input;
+extern const Input e4m3_input;
 extern const Input bf16x9_input, bf16x6_input, f16x3_input;
 
 std::span<const Input* const> inputs() noexcept {
   // The first input of a type is that of plain elements.
-  static constexpr const Input* all[] = {&f16_input,    &bf16_input,     &f32_input,
-                                         &s8_input,     &s8_codes_input, &f16_codes_input,
-                                         &bf16x9_input, &bf16x6_input,   &f16x3_input};
+  static constexpr const Input* all[] = {
+      &f16_input,       &bf16_input, &f32_input,    &s8_input,     &s8_codes_input,
+      &f16_codes_input, &e4m3_input, &bf16x9_input, &bf16x6_input, &f16x3_input};
   return all;
 }
 
@@ -68,10 +69,13 @@ MaybeError check_multiply_as(const Problem& problem) {
   const auto with = [&](const auto&... other) {
     return concat(other..., " and multiply_as is ", to_string(type), ": ");
   };
-  const bool is_s8 = type == DataType::s8 && problem.quantised_b;
-  if (!is_multiplied_as(type) && !is_s8) {
+  // Nothing is converted to these.
+  const bool is_own =
+      problem.quantised_b ? type == DataType::s8 : is_float8(type) && is_input(type);
+  if (!is_multiplied_as(type) && !is_own) {
     return unsupported(concat("multiply_as is ", to_string(type),
-                              ": f16 and bf16 are supported, and s8 with a quantised B"));
+                              ": f16 and bf16 are supported, s8 with a quantised B, and e4m3 "
+                              "without"));
   }
   if (problem.f32_arithmetic != F32Arithmetic::ieee) {
     return invalid_argument(
@@ -84,11 +88,24 @@ MaybeError check_multiply_as(const Problem& problem) {
   }
   for (const auto& [name, given] :
        {std::pair("a", problem.a.type), std::pair("b", problem.b.type)}) {
-    if (is_s8 ? given == type : is_element(given)) continue;
+    if (is_own ? given == type : is_element(given)) continue;
     return unsupported(concat(with(name, ".type is ", to_string(given)), "it must be ",
-                              is_s8 ? to_string(type) : element_types));
+                              is_own ? to_string(type) : element_types));
   }
   return std::nullopt;
+}
+
+std::optional<DataType> native_type(const Problem& problem, const DeviceCaps& caps) noexcept {
+  const DataType type = problem.a.type;
+  const bool is_plain = problem.a.packing == Packing::plain && problem.b.packing == Packing::plain;
+  if (problem.multiply_as || !is_float8(type) || problem.b.type != type || !is_plain ||
+      problem.quantised_b) {
+    return std::nullopt;
+  }
+  const auto multiplies = [&](const auto& shape) { return shape.input == type && is_used(shape); };
+  const bool has_matrices = std::ranges::any_of(caps.fragment_shapes, multiplies) ||
+                            std::ranges::any_of(caps.flexible_shapes, multiplies);
+  return has_matrices ? std::optional(type) : std::nullopt;
 }
 
 std::string describe_inputs(const Problem& problem) {
