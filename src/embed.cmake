@@ -56,7 +56,7 @@ macro(finish_frame)
       fail("frame ${frame} has no files")
     endif()
     concatenate(${WORK}/${frame} ${frame_files})
-    if(ZSTD) # one thread: the same bytes on every machine
+    if(ZSTD) # one thread: a version of zstd writes the same bytes on every machine
       execute_process(COMMAND ${ZSTD} -q -f -19 --single-thread ${WORK}/${frame} -o ${WORK}/${frame}.zst
                       COMMAND_ERROR_IS_FATAL ANY)
     else()

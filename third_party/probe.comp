@@ -1,6 +1,7 @@
 // A glslang that compiles this is new enough for every shader of vkgemm (third_party/dependencies.cmake).
 #version 460
 #extension GL_EXT_bfloat16 : require
+#extension GL_EXT_float_e4m3 : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_NV_cooperative_matrix2 : require
@@ -18,4 +19,6 @@ void main() {
       coopmat<float, gl_ScopeWorkgroup, 64, 64, gl_MatrixUseAccumulator>(0.0);
   c = coopMatMulAdd(a, b, c);
   coopMatPerElementNV(c, c, twice);
+  coopmat<floate4m3_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA> bytes =
+      coopmat<floate4m3_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>(floate4m3_t(1.0));
 }

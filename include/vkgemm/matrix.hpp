@@ -17,10 +17,9 @@ enum class DataType : std::uint8_t {
   f16,
   bf16,
   f32,
-  s8,   // two's complement
-  s32,  // two's complement; of D alone, if A and B are s8: the sums
-  // Not of A and B.
-  u8,    // 0 … 255
+  s8,    // two's complement
+  s32,   // two's complement; of D alone, if A and B are s8: the sums
+  u8,    // 0 … 255; of A and B only with Problem::multiply_as
   e4m3,  // ±448, NaN 0x7f and 0xff, no infinities
   e5m2,  // ±57344, the upper byte of an f16
 };
@@ -35,7 +34,8 @@ enum class Layout : std::uint8_t {
 enum class Packing : std::uint8_t {
   plain,   // rows or columns
   packed,  // as Context::plan_pack() writes it, in the device's order (see packed_layout()). For A
-           // and B of 16-bit types and s8, and of f32 if Problem::f32_arithmetic is not ieee
+           // and B of 16-bit types and s8, of types converted to 16 bits, and of f32 if
+           // Problem::f32_arithmetic is not ieee
   packed_rows,  // in rows, on every device: packed gives the same bytes where rows are the device's
                 // order. Not for s8 and f32. See packing_of()
   packed_fragments,  // in fragments: unsupported if main loop khr_direct is not legal here

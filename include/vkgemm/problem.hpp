@@ -219,8 +219,8 @@ struct SplitK {
 // Types:
 // - A and B have one type, unless multiply_as is set. f32 inputs are multiplied in IEEE f32, unless
 //   f32_arithmetic or multiply_as names another arithmetic. f16 and bf16 products are accumulated
-//   in f32. 8-bit floats are multiplied as f16, exactly: e4m3, e5m2 and f16 count as one type. On
-//   a device that lists matrices of e4m3, plain A and B of e4m3 are multiplied as they are.
+//   in f32. 8-bit floats are multiplied as f16, exactly: e4m3, e5m2 and f16 count as one type. If
+//   the device lists matrices of e4m3 and a table has a configuration, they multiply plain e4m3.
 // - s8 products are accumulated in s32, exactly: K is at most 131071. D may be s32, the sums
 //   themselves: then no field of the epilogue is set, and there are no gates or row reductions.
 // - An s8 A times a quantised B, b.type s8: a_group_k.
@@ -303,8 +303,8 @@ struct Problem {
   // subtracted from codes, and minima multiply the sums of a. So the result has the errors of A's
   // codes and of f32 sums alone. Main loops khr and fma have kernels.
   //
-  // 8-bit floats: A of e4m3, e5m2 or f16 and codes of e4m3 or e5m2, b.type f16, have groups alike.
-  // Their products are exact, and sums over groups are of f32.
+  // 8-bit floats: a_group_k also scales A of e4m3, e5m2 or f16 beside codes of e4m3 or e5m2, b.type
+  // f16. Their products are exact, and sums over groups are of f32.
   std::uint32_t a_group_k = 0;
 
   // The number of slices of K, and the mode of their addition.

@@ -114,10 +114,9 @@ typedef enum VkgemmDataType {
   VKGEMM_DATA_TYPE_F32 = 3,   // 4 bytes
   VKGEMM_DATA_TYPE_S8 = 4,    // 1 byte
   VKGEMM_DATA_TYPE_S32 = 5,   // 4 bytes; of D if A and B are s8
-  // 1 byte; not of A and B.
-  VKGEMM_DATA_TYPE_U8 = 6,
-  VKGEMM_DATA_TYPE_E4M3 = 7,  // ±448, NaN 0x7f and 0xff, no infinities
-  VKGEMM_DATA_TYPE_E5M2 = 8,  // ±57344, the upper byte of an f16
+  VKGEMM_DATA_TYPE_U8 = 6,    // 1 byte; of A and B only with multiply_as
+  VKGEMM_DATA_TYPE_E4M3 = 7,  // 1 byte, ±448, NaN 0x7f and 0xff, no infinities
+  VKGEMM_DATA_TYPE_E5M2 = 8,  // 1 byte, ±57344, the upper byte of an f16
   VKGEMM_DATA_TYPE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmDataType;
 
@@ -142,7 +141,8 @@ typedef enum VkgemmLayout {
 typedef enum VkgemmPacking {
   VKGEMM_PACKING_PLAIN = 0,  // rows or columns
   // In the order that vkgemm_plan_pack() writes, which suits the device. For A and B of 16-bit
-  // types and s8, and of f32 if VkgemmProblem::f32_arithmetic is not IEEE.
+  // types and s8, of types converted to 16 bits, and of f32 if VkgemmProblem::f32_arithmetic is not
+  // IEEE.
   VKGEMM_PACKING_PACKED = 1,
   // In rows, on every device: PACKED writes the same bytes where rows are the device's order. Not
   // for s8 and f32. See vkgemm_packing_of().
@@ -705,7 +705,8 @@ typedef struct VkgemmProblem {
 
   // The type in which A and B are multiplied: f16 or bf16. If it is set, A and B may have mixed
   // types, as Problem::multiply_as in vkgemm/problem.hpp describes. s8: as if it were not set, with
-  // a quantised B alone. Default any: A and B have one type.
+  // a quantised B alone. e4m3: plain A and B of e4m3, on matrices of it. Default any: A and B have
+  // one type.
   VkgemmDataType multiply_as;
 
   // True: the products of `batch` are added up before the epilogue, as Problem::sum_batch in

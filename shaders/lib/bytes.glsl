@@ -5,7 +5,7 @@
 bool is_byte(const uint type) {
     return type == TYPE_S8 || type == TYPE_U8 || type == TYPE_E4M3 || type == TYPE_E5M2;
 }
-// Bytes of an element that is converted. A constant, which no function may be.
+// Bytes of an element that is converted: a constant expression.
 #define CONVERTED_SIZE(type) ((type) >= TYPE_S8 ? 1 : (type) == TYPE_F32 ? 4 : 2)
 
 bool is_byte_integer(const uint type) { return type == TYPE_S8 || type == TYPE_U8; }

@@ -157,14 +157,13 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
   constants.set(SPEC_COLUMN_SCALES, scales(p.b, e.column_scales));
   constants.set(SPEC_ACTIVATION, static_cast<std::uint32_t>(e.activation));
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());
-  bool bytes = (p.converts(p.a) && is_byte(p.a.type)) || (p.converts(p.b) && is_byte(p.b.type)) ||
-               (p.has_c() && is_byte(p.c.type)) || (p.has_d() && is_byte(p.d.type)) ||
+  bool bytes = (p.has_c() && is_byte(p.c.type)) || (p.has_d() && is_byte(p.d.type)) ||
                (p.has_aux() && is_byte(p.aux.type));
   for (std::size_t i = 0; i < most_tensors; ++i) {
     const bool is_mask = e.tensors[i] == TensorShape::mask;
     bytes = bytes || (has_tensor(e, i) && !is_mask && is_byte(p.tensors[i].type));
   }
-  constants.set(SPEC_BYTE_TYPES, bytes);
+  if (bytes) constants.set(SPEC_BYTE_TYPES, bytes);
   constants.set(SPEC_ZERO_POINT, std::bit_cast<std::uint32_t>(e.zero_point));
   set_steps(constants, p, x4);
 }

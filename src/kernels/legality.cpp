@@ -130,8 +130,10 @@ bool check_bytes(const Case& s) {
     return s.refuse(name, ".type is ", to_string(type), ": it needs ", byte_features);
   };
   const ResolvedProblem& p = *s.problem;
-  if (p.converts(p.a) && is_byte(p.a.type)) return refuse(p.transposed ? "b" : "a", p.a.type);
-  if (p.converts(p.b) && is_byte(p.b.type)) return refuse(p.transposed ? "a" : "b", p.b.type);
+  // Copies convert what the product then takes as it is.
+  const ResolvedProblem& asked = s.computation.asked();
+  if (asked.converts_bytes(asked.a)) return refuse(asked.transposed ? "b" : "a", asked.a.type);
+  if (asked.converts_bytes(asked.b)) return refuse(asked.transposed ? "a" : "b", asked.b.type);
   if (p.has_d() && is_byte(p.d.type)) return refuse("d", p.d.type);
   if (p.has_c() && is_byte(p.c.type)) return refuse("c", p.c.type);
   if (p.has_aux() && is_byte(p.aux.type)) return refuse("aux", p.aux.type);

@@ -49,6 +49,7 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
   };
   constants.set(SPEC_A_TYPE, converted_type(p.a));
   constants.set(SPEC_B_TYPE, converted_type(p.b));
+  constants.set(SPEC_BYTE_TYPES, p.converts_bytes(p.a) || p.converts_bytes(p.b));
   constants.set(SPEC_SUM_BATCH, p.summed > 1);
   // Element by element loads are slow and long: unrolled they only take longer to compile.
   const bool vectors = a_vector != 0 && b_vector != 0;

@@ -416,13 +416,13 @@ struct FieldsOf<Problem> {
                        x.f32_arithmetic, y.f32_arithmetic);
     visitor.enumerator(
         Field{"multiply_as", "--multiply-as",
-              "The type in which A and B are multiplied, if theirs differ or are f32"},
+              "The type in which A and B are multiplied, if theirs differ, or are f32 or 8 bits"},
         x.multiply_as, y.multiply_as);
-    visitor.number(
-        Field{"a_group_k", "--a-group",
-              "s8 times a quantised B: elements along K of A that share a scale of a row "
-              "(0: all)"},
-        x.a_group_k, y.a_group_k);
+    visitor.number(Field{"a_group_k", "--a-group",
+                         "s8 or 8-bit floats times a quantised B: elements along K of A that share "
+                         "a scale of a row "
+                         "(0: all)"},
+                   x.a_group_k, y.a_group_k);
     visitor.part(Field{"epilogue"}, x.epilogue, y.epilogue);
     visitor.part(Field{"c"}, x.c, y.c);
     visitor.part(Field{"aux"}, x.aux, y.aux);

@@ -35,6 +35,12 @@ MaybeError check_packing(const Problem& problem) {
     if (matrix->packing == Packing::plain) continue;
     const Input* const input = find_input(problem, *matrix);
     const bool codes = matrix == &problem.b && problem.quantised_b;
+    if (!codes && input != nullptr && input->group_sums) {
+      return unsupported(concat(name, ".packing is packed and quantised_b.type is ",
+                                to_string(problem.quantised_b->type), ", multiplied as ",
+                                to_string(input->multiplied), " and a_group_k is ",
+                                problem.a_group_k, ": A must be plain"));
+    }
     if (!codes && (input == nullptr || !input->packed_in_fragments)) {
       return unsupported(concat(name, ".packing is packed and ", name, ".type is ",
                                 to_string(matrix->type),

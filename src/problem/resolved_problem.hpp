@@ -82,6 +82,10 @@ struct ResolvedProblem {
   bool converts(const ResolvedMatrix& operand) const noexcept {
     return !operand.is_packed() && !input->is_converted() && operand.type != input_type();
   }
+  // True if these are elements of 8 bits.
+  bool converts_bytes(const ResolvedMatrix& operand) const noexcept {
+    return converts(operand) && size_in_bytes(operand.type) == 1;
+  }
   // Bytes in memory of the elements that fill 16 bytes of what is multiplied.
   std::uint32_t load_bytes_of(const ResolvedMatrix& operand) const noexcept {
     if (!converts(operand)) return load_bytes;

@@ -266,8 +266,9 @@ Result<Plan> Context::plan(const Problem& problem, const Config& config) const {
 Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const {
   return without_exceptions([&]() -> Result<std::vector<Candidate>> {
     if (device_lost()) return device_lost_error();
-    const Problem native = impl_->in_native_type(problem, nullptr);
-    Result<ResolvedProblem> resolved = resolve(native);
+    const Result<Problem> native = impl_->in_native_type(problem, nullptr);
+    if (!native) return native.error();
+    Result<ResolvedProblem> resolved = resolve(*native);
     if (!resolved) return resolved.error();
     if (auto error = impl_->set_function_cost(*resolved)) return *error;
     const auto tables = impl_->tables();

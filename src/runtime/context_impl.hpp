@@ -44,8 +44,9 @@ struct Context::Impl {
 
   // An error if the context lacks the function.
   MaybeError set_function_cost(ResolvedProblem& problem) const;
-  // With native_type() as Problem::multiply_as, if a configuration (null: any) is legal then.
-  Problem in_native_type(const Problem& problem, const Config* config) const;
+  // With native_type() as Problem::multiply_as, if vkgemm has a configuration then, and the given
+  // one (null: none) is legal.
+  Result<Problem> in_native_type(const Problem& problem, const Config* config);
   Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                          const Config* config);
   Result<Plan> make_pack_plan(const std::shared_ptr<Impl>& self, const Problem& problem,

@@ -416,7 +416,7 @@ std::string Plan::Impl::explain() const {
   const ResolvedProblem& p = resolved;
   // The caller's M and N: a column-major D is computed as its transpose.
   std::string text = concat("m ", problem.m, ", n ", problem.n, ", k ", problem.k, ", batch ",
-                            problem.batch, ", ", describe_inputs(problem), " -> ",
+                            problem.batch, ", ", describe_inputs(problem, p.input_type()), " -> ",
                             to_string(problem.d.type), " on ", known.name, " (", known.architecture,
                             known.architecture_by_properties ? ", by its properties" : "", ")\n");
   if (problem.outer_batch != 1) {

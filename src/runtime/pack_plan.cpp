@@ -178,6 +178,10 @@ Result<Plan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self,
         concat(name, ".packing is ", to_string(given.packing),
                ": plan_pack takes plain, or packed_rows or packed_fragments for one order"));
   }
+  if (is_byte(given.type) && !is_quantised(problem, operand) && !caps().int8_arithmetic) {
+    return unsupported(
+        concat(name, ".type is ", to_string(given.type), ": it needs ", byte_features));
+  }
   const auto packed = resolve_packed(*this, problem, operand);
   if (!packed) return packed.error();
   auto plan = std::make_shared<Plan::Impl>(self);

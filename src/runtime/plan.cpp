@@ -238,24 +238,28 @@ MaybeError Context::Impl::set_function_cost(ResolvedProblem& problem) const {
   return std::nullopt;
 }
 
-Problem Context::Impl::in_native_type(const Problem& problem, const Config* config) const {
+Result<Problem> Context::Impl::in_native_type(const Problem& problem, const Config* config) {
   Problem native = problem;
   native.multiply_as = native_type(problem, usable_caps());
-  if (!native.multiply_as) return problem;
   const Result<ResolvedProblem> resolved = resolve(native);
-  if (!resolved) return problem;
+  if (!native.multiply_as || !resolved) return problem;
+  const auto wanted = [&](const DeviceCaps& known) {
+    return wanted_kinds(*resolved, config, *tables(), known);
+  };
+  if (auto tested = test_wanted(wanted); !tested) return tested.error();
   const auto known = tables();
-  const bool legal = config != nullptr
-                         ? !why_illegal(*config, *resolved, known->target(usable_caps()))
-                         : known->best(*resolved, usable_caps()).has_value();
-  return legal ? native : problem;
+  const bool is_legal =
+      known->best(*resolved, usable_caps()) &&
+      (config == nullptr || !why_illegal(*config, *resolved, known->target(usable_caps())));
+  return is_legal ? native : problem;
 }
 
-Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& asked,
+Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                                       const Config* config) {
   if (lost) return device_lost_error();
-  const Problem problem = in_native_type(asked, config);
-  Result<ResolvedProblem> resolved = resolve(problem);
+  const Result<Problem> native = in_native_type(problem, config);
+  if (!native) return native.error();
+  Result<ResolvedProblem> resolved = resolve(*native);
   if (!resolved) return resolved.error();
   if (auto error = set_function_cost(*resolved)) return *error;
   const auto wanted = [&](const DeviceCaps& known) {

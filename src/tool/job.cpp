@@ -181,6 +181,7 @@ std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string&
     return gated ? 2 : 1;
   }
   LoadedMatrix matrix = load_operand(file, bf16, PackedOperand::b);
+  name_bytes(matrix, b.type);
   take_type_of_codes(matrix, b.type);
   if (matrix.rows != b.rows || matrix.cols != b.cols || matrix.batch != b.batch ||
       matrix.type != b.type || matrix.layout != b.layout ||

@@ -229,7 +229,8 @@ class AddFields {
   void enumerator(const Field& field, std::optional<DataType>& value, std::optional<DataType>&) {
     if (!is_wanted(field)) return;
     const auto multiplies = [](DataType type) {
-      return is_multiplied_as(type) || multiplies_codes(type);
+      return is_multiplied_as(type) || multiplies_codes(type) ||
+             (is_float8(type) && is_input(type));
     };
     told(field, add_type(app_, field.option, value, field.help, multiplies));
   }

@@ -194,7 +194,8 @@ void print_problem(const Problem& p) {
   if (const std::string packed = packed_operands(p); !packed.empty()) {
     std::printf(", packed %s", packed.c_str());
   }
-  std::printf(", %s -> %s\n", describe_inputs(p).c_str(), to_string(p.d.type).data());
+  std::printf(", %s -> %s\n", describe_inputs(p, input_of(p).multiplied).c_str(),
+              to_string(p.d.type).data());
 }
 
 void print_times(const Problem& problem, const std::vector<double>& times) {

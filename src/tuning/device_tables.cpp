@@ -152,6 +152,7 @@ PackedOrder DeviceTables::order(const ResolvedMatrix& matrix, const DeviceCaps& 
 
 PackedOrder DeviceTables::order(const Input& input, const std::optional<Quantisation>& codes,
                                 Packing packing, const DeviceCaps& caps) const {
+  if (!input.packed_in_fragments) return {};
   const Target all = target(caps, Denials::overruled);
   // A product that each of these rows can compute: only what the device can do tells them apart.
   ResolvedProblem product = product_of(input, codes, 128, Packing::plain);

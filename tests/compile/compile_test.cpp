@@ -371,6 +371,19 @@ TEST(CompileFloat8, IsNativeWhereListed) {
       << plan->explain();
   const bool is_rdna4 = runner().caps().architecture == "amd_rdna4";
   EXPECT_EQ(is_native, is_rdna4) << "of the stub devices, RDNA4's lists such matrices";
+  if (!is_native) return;
+  // Matrices that compute wrong are not used.
+  std::vector<Verdict> wrong;
+  for (const std::uint32_t size : {32u, 64u}) {
+    const FragmentKind fragment{.m = 16, .n = 16, .k = 16, .subgroup_size = size};
+    wrong.push_back({.kind = make_kind(MainLoop::khr, DataType::e4m3, fragment),
+                     .outcome = Outcome::wrong_result});
+  }
+  auto other = headless::Runner::create({.self_test = {.verdicts = wrong}});
+  ASSERT_TRUE(other) << other.error().message;
+  const auto converting = (*other)->context().plan(problem);
+  ASSERT_TRUE(converting) << converting.error().message;
+  EXPECT_NE(converting->explain().find("e4m3 by e4m3 as f16"), std::string::npos);
 }
 
 // The best ones of each path, with all that a gated product may have: its main loop differs in

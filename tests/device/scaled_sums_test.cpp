@@ -70,6 +70,8 @@ class ScaledSums : public EachPathCounted {
     return out;
   }
 
+  void families(const Quantisation& q, DataType a);
+
   // lavapipe takes long to compile matrix loops.
   static bool is_slow() { return on_cpu() && GetParam() == Path::khr && !is_nightly(); }
 
@@ -98,7 +100,7 @@ TEST_P(ScaledSums, EveryKindAndGroup) {
   }
 }
 
-// 8-bit floats and f16, multiplied as f16. NaN and infinities propagate.
+// 8-bit floats and f16, multiplied as f16.
 TEST_P(ScaledSums, Floats) {
   for (const DataType a : {DataType::e4m3, DataType::e5m2, DataType::f16}) {
     for (const Quantisation& q : floats) {
@@ -117,26 +119,30 @@ TEST_P(ScaledSums, Floats) {
 }
 
 // Scales of the batch, of slices of K, of gates, of groups of rows that are gathered.
-TEST_P(ScaledSums, EveryFamily) {
-  const Quantisation q = integers[0];
-  Problem batch = problem_of(21, 40, 300, q, 64);
+void ScaledSums::families(const Quantisation& q, DataType a) {
+  Problem batch = problem_of(21, 40, 300, q, 64, a);
   batch.batch = 3;
   batch.epilogue.row_scales = Scales::per_matrix;
   batch.epilogue.column_scales = Scales::shared;
   passes(batch, q);
   if (is_slow()) return;
-  Problem slices = problem_of(21, 40, 512, q, 128);
+  Problem slices = problem_of(21, 40, 512, q, 128, a);
   slices.split_k = {.slices = 3};
   passes(slices, q);
-  Problem gated = problem_of(21, 40, 256, q, 32);
+  Problem gated = problem_of(21, 40, 256, q, 32, a);
   gated.gated = Gated{.gate = Gate::swiglu};
   passes(gated, q);
-  Problem rows = problem_of(21, 40, 256, q, 32);
+  Problem rows = problem_of(21, 40, 256, q, 32, a);
   rows.row_reduction = {.op = RowOp::rms_norm};
   passes(rows, q);
-  Problem groups = problem_of(40, 24, 256, q, 64);
+  Problem groups = problem_of(40, 24, 256, q, 64, a);
   groups.grouping = Grouping{.groups = 3, .b = GroupedB::per_group, .a_rows = 13, .a_terms = 4};
   passes(groups, q, {0, 11, 11, 40});
+}
+
+TEST_P(ScaledSums, EveryFamily) {
+  families(integers[0], DataType::s8);
+  if (!is_slow()) families(floats[1], DataType::e4m3);
 }
 
 }  // namespace

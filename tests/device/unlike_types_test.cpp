@@ -219,6 +219,13 @@ TEST_P(UnlikeTypes, ComposeWithOtherParts) {
     batch.b.batch_stride = 0;
     add(with_padding(batch, 8, true));
     add(with_padding(batch));
+    Problem sum = batch;
+    sum.sum_batch = true;
+    sum.d.batch_stride.reset();
+    add(sum);
+    Problem outer = batch;
+    outer.outer_batch = 2;
+    add(outer);
     Problem rows = plain;
     rows.row_reduction = RowReduction{.op = RowOp::max};
     add(rows);
@@ -239,6 +246,30 @@ TEST_P(UnlikeTypes, ComposeWithOtherParts) {
     }
   }
   EXPECT_GT(computed, 0u);
+}
+
+// Products of slices, and those of other kernels, load elements one by one and at once.
+TEST_P(UnlikeTypes, SlicesOfK) {
+  std::size_t computed = 0;
+  for (const Types& types : types_) {
+    if (!is_byte(types.a) && !is_byte(types.b)) continue;
+    for (Config config : configs(types.multiply_as)) {
+      for (const std::uint64_t k : {std::uint64_t{config.tile_k} * 3 + 8, std::uint64_t{137}}) {
+        Problem problem = product({5, 40, k}, types);
+        problem.b.layout = Layout::col_major;
+        config.slices = 2;
+        for (const ReductionMode mode :
+             {ReductionMode::two_dispatches, ReductionMode::last_arriver}) {
+          config.reduction_mode = mode;
+          for (const Config& form : forms(config, problem)) {
+            EXPECT_TRUE(passes_gates(form, problem));
+            ++computed;
+          }
+        }
+      }
+    }
+  }
+  if (computed == 0) GTEST_SKIP() << "the path has no slices of these";
 }
 
 // A of f32 beside codes, which are multiplied as 16-bit elements.

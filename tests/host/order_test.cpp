@@ -132,6 +132,24 @@ TEST(PackedOrders, AreThoseThatAreAskedFor) {
   EXPECT_FALSE(rows.b.fragments);
 }
 
+// Scales multiply sums over groups of K: no loop that takes fragments has these sums.
+TEST(PackedOrders, OfScaledSumsAreRows) {
+  const DeviceTables tables(trusting(test::h200()));
+  for (const DataType a : {DataType::e4m3, DataType::f16}) {
+    Problem problem = test::gemm(512, 4096, 4096, a);
+    problem.b = {.type = DataType::f16, .packing = Packing::packed};
+    problem.d.type = DataType::f16;
+    problem.quantised_b = Quantisation{
+        .type = CodeType::e4m3, .group_k = 128, .group_n = 128, .scale_type = DataType::f32};
+    problem.a_group_k = 128;
+    problem.epilogue.row_scales = Scales::shared;
+    ResolvedProblem packed = test::resolved(problem);
+    EXPECT_FALSE(tables.set_orders(packed, trusting(test::h200())));
+    EXPECT_FALSE(packed.b.fragments);
+    EXPECT_TRUE(tables.best(packed, trusting(test::h200())));
+  }
+}
+
 // Kinds are tested only if they decide.
 TEST(PackedOrders, WantTheKindsOfFragmentsIfTheseAreFaster) {
   const auto wanted = [](const DeviceCaps& caps) {

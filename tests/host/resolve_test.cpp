@@ -156,7 +156,7 @@ TEST(Resolve, Bytes) {
               "");
   }
   EXPECT_EQ(why([](Problem& p) { p.a.type = p.b.type = DataType::u8; }),
-            "a.type is u8 and multiply_as is not set: it must be f16 or bf16");
+            "a.type is u8: without multiply_as, f16 or bf16, it is not multiplied");
   EXPECT_EQ(why([](Problem& p) {
               p.epilogue.bias = Bias::along_n;
               p.epilogue.bias_type = DataType::u8;

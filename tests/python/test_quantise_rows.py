@@ -120,7 +120,7 @@ class QuantiseRows(OnDevice):
         left = wide(a) * np.repeat(wide(scales), 128, 1)[:, :200]
         d = self.device.gemm(a, packed, row_scales=scales, out_dtype="f32")
         assert_close(d, left @ wide(weight.elements()))
-        with self.assertRaisesRegex(vkgemm.Error, "a_group_k is 128 and b.dtype is f16 and type is int8"):
+        with self.assertRaisesRegex(vkgemm.Error, "a_group_k is 128 and a.dtype is f16 and b.dtype is f16 and type is int8"):
             self.device.pack_codes(vkgemm.quantise(b, "int8"), element="e4m3")
 
     def test_groups_of_columns(self):

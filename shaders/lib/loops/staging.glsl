@@ -38,8 +38,10 @@ uvec4 stage_rest[LOADS];  // the second halves of groups of f32 that are convert
 uint stage_k;
 #ifdef HAS_SCALED_SUMS
 const uint BLOCK_REST = CODE_GROUP_K == 0 ? 0 : TILE_K % CODE_DEPTH(CODE_GROUP_K, SCALE_TYPE);
+const bool CODES_ARE_BYTES = IN_BYTES != 1;  // of f16, until they are converted
 const bool CODES_ADVANCE = (CODE_ZEROS == ZEROS_INTEGERS ? 1 : BLOCK_REST) == 0;
 #else
+const bool CODES_ARE_BYTES = false;
 const bool CODES_ADVANCE = false;
 #endif
 
@@ -167,7 +169,7 @@ void keep_stage_elements(const uint i, uint count) {
             if (e >= count) stage_data[i][e] = 0;
             if (4 + e >= count) stage_rest[i][e] = 0;
         }
-    } else if (converts(i) && is_byte(type_of(i))) {
+    } else if ((converts(i) && is_byte(type_of(i))) || (is_quantised(i) && CODES_ARE_BYTES)) {
         [[unroll]] for (uint e = 0; e < GROUP; ++e)
             if (e >= count) stage_data[i][e / 4] &= ~(0xffu << e % 4 * 8);
     } else {

@@ -82,6 +82,8 @@ bool check(const Case& s) {
   const bool copies_a = p.a.form == Form::copied_packed, copies_b = p.b.form == Form::copied_packed;
   if (!copies_a && !copies_b) return true;
   const std::string_view name = copies_a && copies_b ? "ab" : copies_a ? "a" : "b";
+  if (p.input->group_sums)
+    return s.refuse("pack is ", name, ": scales multiply sums over groups of K, and A is plain");
   if (!p.input->packed_in_fragments) {
     return s.refuse("pack is ", name, ": inputs of type ", to_string(p.input_type()),
                     " are not packed, 16-bit ones and s8 are");

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/text.hpp"
 #include "kernels/check.hpp"
@@ -48,8 +49,9 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
   return p.a_group_k == 0 ? text : concat(text, ", one for ", p.a_group_k, " of K");
 }
 
-// Elements that are computed in f32 take longer, and have tuned shapes of their own.
-constexpr std::string_view wide_scales = ":scales=f32";
+// What has tuned shapes of its own: elements that are computed in f32, which takes longer, and
+// scales of groups of A's rows beside 8-bit floats.
+constexpr std::string_view kinds[] = {"", ":scales=f32", ":row_groups"};
 
 // The first type whose codes stand for the same numbers.
 CodeType first_alike(CodeType type) {
@@ -63,22 +65,26 @@ CodeType first_alike(CodeType type) {
 std::string_view family(const ResolvedProblem& p) {
   if (!p.b.quantisation) return {};
   const Quantisation& q = *p.b.quantisation;
-  const CodeType type = first_alike(q.type);
-  if (packed_scale_type(q) != DataType::f32 && !scales_codes_alone(q)) return to_string(type);
+  const bool is_wide = packed_scale_type(q) == DataType::f32 || scales_codes_alone(q);
+  const bool has_groups = p.input->group_sums && is_floating(p.input->sums());
   static const auto names = [] {
-    std::map<CodeType, std::string> out;
+    std::map<std::pair<CodeType, std::string_view>, std::string> out;
     for (unsigned i = 0; is_enumerator(static_cast<CodeType>(i)); ++i) {
       const auto each = static_cast<CodeType>(i);
-      out.emplace(each, concat(to_string(each), wide_scales));
+      for (const std::string_view kind : kinds)
+        out.emplace(std::pair(each, kind), concat(to_string(each), kind));
     }
     return out;
   }();
-  return names.at(type);
+  return names.at({first_alike(q.type), kinds[has_groups ? 2 : is_wide ? 1 : 0]});
 }
 
 bool is_family(std::string_view name) {
-  if (name.ends_with(wide_scales)) name.remove_suffix(wide_scales.size());
-  return parse_code_type(name).has_value();
+  for (const std::string_view kind : kinds) {
+    if (name.ends_with(kind) && parse_code_type(name.substr(0, name.size() - kind.size())))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace

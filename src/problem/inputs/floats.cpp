@@ -27,7 +27,7 @@ extern constexpr Input bf16_input{.name = "bf16",
                                   .packed_in_fragments = true,
                                   .pack_kernel = "pack_bf16"};
 
-// 8-bit floats, where the device has matrices of them.
+// 8-bit floats on matrices of them.
 extern constexpr Input e4m3_input{
     .name = "e4m3",
     .given = DataType::e4m3,

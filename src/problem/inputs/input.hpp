@@ -108,7 +108,7 @@ bool is_multiplied_as(DataType type) noexcept;
 std::optional<DataType> native_type(const Problem& problem, const DeviceCaps& caps) noexcept;
 
 // "f16", or "f32 by bf16 as bf16" if A or B may be converted.
-std::string describe_inputs(const Problem& problem);
+std::string describe_inputs(const Problem& problem, DataType multiplied);
 
 // A contradiction of Problem::multiply_as with other fields, or of types without it.
 MaybeError check_multiply_as(const Problem& problem);

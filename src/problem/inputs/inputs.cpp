@@ -51,7 +51,7 @@ MaybeError check_own_types(const Problem& problem) {
        {std::pair("a", problem.a.type), std::pair("b", problem.b.type)}) {
     if (is_input(type) || is_float8(type)) continue;
     return unsupported(concat(name, ".type is ", to_string(type),
-                              " and multiply_as is not set: it must be f16 or bf16"));
+                              ": without multiply_as, f16 or bf16, it is not multiplied"));
   }
   return std::nullopt;
 }
@@ -108,11 +108,10 @@ std::optional<DataType> native_type(const Problem& problem, const DeviceCaps& ca
   return has_matrices ? std::optional(type) : std::nullopt;
 }
 
-std::string describe_inputs(const Problem& problem) {
+std::string describe_inputs(const Problem& problem, DataType multiplied) {
   const DataType a = problem.a.type, b = problem.b.type;
   if (!problem.multiply_as && !is_float8(a) && !is_float8(b)) return std::string(to_string(a));
-  return concat(to_string(a), " by ", to_string(b), " as ",
-                to_string(problem.multiply_as.value_or(exact_type)));
+  return concat(to_string(a), " by ", to_string(b), " as ", to_string(multiplied));
 }
 
 bool is_result(DataType type) noexcept {

@@ -120,7 +120,8 @@ MaybeError check_row_groups(const Problem& problem, const Input* input) {
   if (group == 0) return std::nullopt;
   if (input == nullptr || !input->group_sums) {
     return invalid_argument(
-        concat("a_group_k is ", group, " and b.type is ", to_string(problem.b.type),
+        concat("a_group_k is ", group, " and a.type is ", to_string(problem.a.type),
+               " and b.type is ", to_string(problem.b.type),
                problem.quantised_b
                    ? concat(" and quantised_b.type is ", to_string(problem.quantised_b->type))
                    : std::string(" and quantised_b is not set"),

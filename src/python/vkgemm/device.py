@@ -52,8 +52,8 @@ class Device(Products):
 
     Arrays are float16, float32 or bfloat16 (of ml_dtypes).  With bf16=True, uint16 arrays hold the
     bits of bfloat16, and such results are uint16 arrays.  A and B have one type, which may also be
-    int8 or an 8-bit float (of ml_dtypes).  float16 and bfloat16 products are accumulated in float32, int8 products in int32, without
-    error.  Transposed views are read in place.
+    int8 or an 8-bit float (of ml_dtypes).  float16 and bfloat16 products are accumulated in
+    float32, int8 products in int32, without error.  Transposed views are read in place.
 
     torch tensors on the same GPU give tensors.  Such a call runs in the order of torch's current
     stream, and the host does not wait.  Tensors of empty() and shared(), and results, are in memory
