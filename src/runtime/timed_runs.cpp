@@ -19,8 +19,8 @@
 namespace vkgemm {
 namespace {
 
-constexpr std::uint32_t most_timings = 64;  // of one submission
-constexpr std::uint64_t timeout_ms = 10'000;
+constexpr std::uint32_t most_timings = 64;    // of one submission
+constexpr std::uint64_t timeout_ms = 60'000;  // a driver may compile before the first execution
 
 // The period of the random values in bytes. It is no power of two, so that rows differ.
 constexpr std::uint64_t pattern_bytes = 1'000'000;
