@@ -60,6 +60,11 @@
 
 // The code of 0, where there are no zero points.
 #define CODE_ZERO(codes) ((codes) == CODES_INT8 ? 128 : (codes) == CODES_INT4 ? 8 : 0)
+// Codes that are multiplied as s8 without zero points lie minus CODE_ZERO, in two's complement. A code of 4 bits fills the
+// upper half of its byte, so that one mask makes 16 times four codes. 1: codes lie as they are. A 16th of an f32 or bf16
+// scale may be subnormal.
+#define S8_CODE_FACTOR(codes, scale_type, zeros) \
+    ((zeros) != ZEROS_NONE ? 1 : (codes) != CODES_INT4 ? 1 : (scale_type) == TYPE_F32 ? 1 : (scale_type) == TYPE_BF16 ? 1 : 16)
 
 // Avoids a division by 0 in branches that are not taken.
 #define CODE_DIVISOR(group) ((group) == 0 ? 1 : (group))

@@ -190,11 +190,11 @@ Result<void> TuneRun::first_look(const Config& config, Plan plan) {
   return {};
 }
 
-// Looks at configurations in the order in which their plans are there. While none is, the fastest
-// one keeps the clock up.
+// Looks at configurations in the order in which their plans are there, one at least: the choice
+// alone is no result to keep. While none is, the fastest one keeps the clock up.
 Result<void> TuneRun::look_at(std::vector<Config> configs) {
   builder_.want(0, chosen_.problem, configs);
-  while (!configs.empty() && may_go_on(share_of_first_looks)) {
+  while (!configs.empty() && (looked_at_ == 0 ? !cancelled_ : may_go_on(share_of_first_looks))) {
     const auto next = builder_.next(0, configs, std::chrono::milliseconds(1));
     if (!next) {
       if (auto kept = runs_.time(fastest()->plan, 1); !kept) return kept.error();

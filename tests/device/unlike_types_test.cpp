@@ -80,8 +80,9 @@ class UnlikeTypes : public EachPath {
 VKGEMM_ON_EACH_PATH(UnlikeTypes);
 
 TEST_P(UnlikeTypes, EveryPairAndLayout) {
-  std::size_t tried = 0;
+  std::size_t tried = 0, turn = 0;
   for (const Types& types : types_) {
+    if (on_cpu() && !is_nightly() && turn++ % 3 != 0) continue;
     for (const Config& config : configs(types.multiply_as)) {
       for (const bool a_in_columns : {false, true}) {
         for (const bool b_in_columns : {false, true}) {
@@ -151,7 +152,7 @@ void UnlikeTypes::expect_exact(const Config& config, const Types& types, Layout 
 // Ties, the last numbers before infinity, infinities and NaN. The sum has one product.
 TEST_P(UnlikeTypes, RoundToNearestEven) {
   for (const Types& types : types_) {
-    if (types.a != f32) continue;
+    if (types.a != f32 || types.b != types.multiply_as) continue;
     std::vector<double> values = {0.0, -0.0, infinity, -infinity, 1.0, -3.0};
     const int bits = types.multiply_as == f16 ? 11 : 8;
     const double least_step = types.multiply_as == f16 ? 0x1p-24 : 0x1p-133;

@@ -129,6 +129,8 @@ uvec2 load_codes(uint64_t at) {
 }
 
 #ifdef HAS_SCALED_SUMS
+const uint S8_FACTOR = S8_CODE_FACTOR(CODES, SCALE_TYPE, CODE_ZEROS);
+
 // The words of a group, and the elements that they stand for, below a scale: integers, or 8-bit floats as 16-bit ones.
 uvec4 code_words(uint64_t at) {
     if (IN_BYTES != 1) return uvec4(load_codes(at), 0, 0);
@@ -138,8 +140,15 @@ uvec4 code_words(uint64_t at) {
 uvec4 unscaled_group(const uvec4 words, const uint zero) {
     const uint float8 = CODES == CODES_E4M3 ? TYPE_E4M3 : TYPE_E5M2;
     if (IN_BYTES != 1) return uvec4(float8_elements(words.x, float8), float8_elements(words.y, float8));
-    if (CODE_WIDTH == 8) return CODE_ZEROS == ZEROS_NONE ? words ^ 0x80808080u : words;
+    if (CODE_WIDTH == 8) return words;
     uvec4 codes;
+    if (S8_FACTOR != 1) {
+        [[unroll]] for (uint h = 0; h < 2; ++h) {
+            codes[2 * h] = words[2 * h] << 4 & 0xf0f0f0f0u;
+            codes[2 * h + 1] = words[2 * h] & 0xf0f0f0f0u;
+        }
+        return codes;
+    }
     [[unroll]] for (uint h = 0; h < 2; ++h) {
         codes[2 * h] = words[2 * h] & 0x0f0f0f0fu;
         codes[2 * h + 1] = (words[2 * h] >> 4) & 0x0f0f0f0fu;

@@ -21,7 +21,8 @@ uint scale_item(const uint i) { return min(gl_LocalInvocationIndex + i * LOCAL_S
 // A column's factor and minimum: an element is factor * integer + minimum.
 vec2 column_scales(const uint64_t b, const uint k, const uint n) {
     const Scale s = load_scale(b, k, n);
-    return vec2(s.factor, CODE_ZEROS == ZEROS_FLOATS ? -s.factor * s.zero : s.minimum);
+    const float factor = S8_FACTOR == 1 ? s.factor : s.factor * (1.0 / 16.0);
+    return vec2(factor, CODE_ZEROS == ZEROS_FLOATS ? -s.factor * s.zero : s.minimum);
 }
 
 // The scales of the k-tile that begins at k. Rows, columns and groups beyond the last ones are the last ones again.

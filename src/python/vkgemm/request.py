@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import groups
 from .arrays import (ELEMENT_TYPES, FLOATS, FLOATS_8, SUMS, Arrays, as_matrix, require_shape,
                      strides)
 from .binding import ArgumentError, encoded, enumerator, enumerator_name, lib
@@ -50,8 +51,8 @@ def row_quantisation(arrays: Arrays, a: Any, group: int = 0) -> Request:
     source = part(type=arrays.element("a.dtype", a.dtype)) + arrays.rows(a)
     fields = part(rows=shape[-2], columns=shape[-1], batch=shape[0] if len(shape) == 3 else None,
                   source=source, group_k=integer("group", group))
-    groups = () if group == 0 else (-(-shape[-1] // group),)
-    outputs = {"codes": arrays.new(shape, "s8"), "scales": arrays.new((*shape[:-1], *groups), "f32")}
+    scales = shape[:-1] if group == 0 else (*shape[:-1], -(-shape[-1] // group))
+    outputs = {"codes": arrays.new(shape, "s8"), "scales": arrays.new(scales, "f32")}
     return Request(fields, None, {"source": a}, outputs=outputs, kind="VkgemmRowQuantisation")
 
 
@@ -158,7 +159,7 @@ class Builder:
         self._rows_by_index(**by_index)
         for name, array in (("offsets", offsets), ("sizes", sizes)):
             if array is not None:
-                self.bounds[name] = self._group_numbers(name, array, sizes is None)
+                self.bounds[name] = groups.numbers(self.arrays, name, array, sizes is None)
         if not self.bounds:
             raise ArgumentError("offsets is None and sizes is None: one of them must be given")
         ends = "offsets" if sizes is None else "sizes"
@@ -170,55 +171,9 @@ class Builder:
             if both[0] != both[1]:
                 raise ArgumentError(f"offsets is {both[0]} and sizes is {both[1]}: "
                                     "both must have one type and one value for each group")
-        self._check_bounds()
-
-    def _group_numbers(self, name: str, numbers: Any, has_end: bool) -> Any:
-        """Offsets or sizes of groups; `has_end`: the end of the last group, too."""
-        array = self.arrays.array(name, numbers)
-        if (array.ndim != 1 or array.shape[0] < has_end
-                or self.arrays.offset_type(array) is None):
-            count = "one value more than groups" if has_end else "one value for each group"
-            raise ArgumentError(f"{name} is {array.dtype} of shape {tuple(array.shape)}: "
-                                f"it must be int32 or int64, with {count}")
-        return array
-
-    def _check_bounds(self) -> None:
-        """Refuses bad offsets and sizes, as far as the host sees them.  Finds known_offsets."""
-        assert self.along is not None
-        capacity = self.a.shape[-2 if self.along == "m" else -1]
-        if self.gathers:
-            capacity = self.rows.shape[0]
-        direction = self.along.upper()
+        capacity = self.rows.shape[0] if self.gathers else self.a.shape[-2 if along == "m" else -1]
         known = {name: self.arrays.known(array) for name, array in self.bounds.items()}
-        starts, sizes = known.get("offsets"), known.get("sizes")
-        before = 0
-        for index, value in enumerate(starts or ()):
-            if value > capacity:
-                raise ArgumentError(f"offsets[{index}] is {value}: {direction} is {capacity}")
-            if value < before:
-                limit = (f"offsets[{index - 1}] is {before}, and offsets must not decrease"
-                         if index > 0 else "offsets must not be negative")
-                raise ArgumentError(f"offsets[{index}] is {value}: {limit}")
-            before = value
-        if sizes is None:
-            self.known_offsets = starts or []
-            return
-        ends = [0]
-        for index, size in enumerate(sizes):
-            start = starts[index] if starts else ends[-1]
-            if size < 0:
-                raise ArgumentError(f"sizes[{index}] is {size}: sizes must not be negative")
-            if start < ends[-1]:
-                raise ArgumentError(f"offsets[{index}] is {start}: group {index - 1} ends at "
-                                    f"{ends[-1]}, and groups must not overlap")
-            if start + size > capacity:
-                raise ArgumentError(f"sizes[{index}] is {size}: group {index} begins at {start}, "
-                                    f"and {direction} is {capacity}")
-            ends.append(start + size)
-        if not starts:
-            self.known_offsets = ends if sizes else []
-        elif starts[1:] == ends[1:-1]:
-            self.known_offsets = [*starts, ends[-1]]
+        self.known_offsets = groups.known_offsets(known, capacity, along.upper())
 
     def _rows_by_index(self, *, rows: Any, gather: Any, scatter: Any, weights: Any,
                        b_index: Any) -> None:
@@ -234,10 +189,10 @@ class Builder:
             raise ArgumentError(f"weights is given and scatter is {scatter!r}: "
                                 "it must be (rows, terms)")
         if b_index is not None:
-            self.b_index = self._index("b_index", b_index)
+            self.b_index = groups.index(self.arrays, "b_index", b_index)
         if rows is None:
             return
-        self.rows = self._index("rows", rows)
+        self.rows = groups.index(self.arrays, "rows", rows)
         count = self.rows.shape[0]
         a_rows = self.a.shape[-2]
         if gather is None and count != a_rows:
@@ -245,9 +200,9 @@ class Builder:
                                 f"because a.shape is {tuple(self.a.shape)} and gather is None")
         if gather is not None:
             self.gathers = True
-            terms = self._terms("gather", gather)
-            self._require_below("rows", self.rows, a_rows * terms,
-                                f"gather is {terms} and a has {a_rows} rows")
+            terms = groups.terms("gather", gather)
+            groups.require_below(self.arrays, "rows", self.rows, a_rows * terms,
+                                 f"gather is {terms} and a has {a_rows} rows")
             self.by_index.update(part(a_rows=a_rows or None, a_terms=terms if a_rows else None))
         if scatter is not None:
             self._scatter(scatter, weights)
@@ -258,8 +213,9 @@ class Builder:
         if not 1 <= len(pair) <= 2:
             raise ArgumentError(f"scatter is {scatter!r}: it must be rows or (rows, terms)")
         self.d_rows = whole("scatter" if len(pair) == 1 else "scatter[0]", pair[0], 31)
-        terms = self._terms("scatter[1]", pair[1]) if len(pair) == 2 else 1
-        self._require_below("rows", self.rows, self.d_rows * terms, f"scatter is {scatter!r}")
+        terms = groups.terms("scatter[1]", pair[1]) if len(pair) == 2 else 1
+        groups.require_below(self.arrays, "rows", self.rows, self.d_rows * terms,
+                             f"scatter is {scatter!r}")
         self.adds_rows = terms > 1 or weights is not None
         if self.d_rows != 0:
             self.by_index.update(d_rows=self.d_rows, d_terms=terms)
@@ -272,29 +228,6 @@ class Builder:
             if self.d_rows != 0:
                 self.inputs["row_weights"] = array
                 self.by_index["row_weights"] = 1
-
-    def _terms(self, argument: str, value: Any) -> int:
-        """The number of indices that share a row."""
-        terms = whole(argument, value)
-        if terms == 0:
-            raise ArgumentError(f"{argument} is 0: it must be at least 1")
-        return terms
-
-    def _index(self, name: str, index: Any) -> Any:
-        """An array of rows or matrices."""
-        array = self.arrays.array(name, index)
-        if array.ndim != 1 or not self.arrays.is_index(array):
-            raise ArgumentError(f"{name} is {array.dtype} of shape {tuple(array.shape)}: "
-                                "it must be int32 or uint32, of one dimension")
-        return array
-
-    def _require_below(self, name: str, index: Any, count: int, limit: str) -> None:
-        """Refuses an index that is not below `count`, and every index if `count` is 0."""
-        found = self.arrays.first_beyond(index, count)
-        if found is not None:
-            raise ArgumentError(f"{name}[{found[0]}] is {found[1]}: {limit}")
-        if count == 0 and index.shape[0] != 0:
-            raise ArgumentError(f"{name}.shape is {tuple(index.shape)}: {limit}")
 
     def shapes(self, sum_batch: bool) -> None:
         """M, N, K, batch or groups, and A and B themselves."""
@@ -347,20 +280,20 @@ class Builder:
         return tuple(of_b if of_a == 1 else of_a for of_a, of_b in zip(*both))
 
     def _group_shapes(self) -> None:
-        groups = matrices = self.groups
+        count = matrices = self.groups
         if self.b_index is not None:
             matrices = self._indexed_matrices()
         for name, array, most in (("a", self.a, 2), ("b", self.b, 3 if self.along == "m" else 2)):
             if len(array.shape) > most or len(array.shape) == 3 and array.shape[0] != matrices:
                 raise ArgumentError(f"{name}.shape is {tuple(array.shape)}: {[*self.bounds][-1]} "
-                                    f"has {groups} groups along {self.along}")
+                                    f"has {count} groups along {self.along}")
         per_group = "per_group" if len(self.b.shape) == 3 else "shared"
         bounds = {("sizes",): "sizes", ("offsets", "sizes"): "starts_and_sizes"}
-        self.parts["grouping"] = part(groups=groups, offsets=self.offset_type,
+        self.parts["grouping"] = part(groups=count, offsets=self.offset_type,
                                       along=self.along, b=per_group,
                                       bounds=bounds.get(tuple(self.bounds)), **self.by_index)
         self.each = (matrices,)
-        self.lead = (groups,) if self.along == "k" else ()
+        self.lead = (count,) if self.along == "k" else ()
         self.batch = ()
         self._read_a_and_b()
         for name, array in (("offsets", self.bounds.get("offsets")),
@@ -378,7 +311,8 @@ class Builder:
         if self.b_index.shape[0] != self.groups:
             raise ArgumentError(f"b_index.shape is {tuple(self.b_index.shape)}: it must be "
                                 f"({self.groups},), a value for each group")
-        self._require_below("b_index", self.b_index, shape[0], f"b has {shape[0]} matrices")
+        groups.require_below(self.arrays, "b_index", self.b_index, shape[0],
+                             f"b has {shape[0]} matrices")
         self.by_index.update(part(b_matrices=shape[0] or None))
         return shape[0]
 
@@ -474,7 +408,8 @@ class Builder:
             beta = 1.0 if beta is None else real("beta", beta, _BETA_HINT)
             fields += part(beta=beta)
             self.parts["c"] = part(
-                type=self.arrays.element("c.dtype", array.dtype, ELEMENT_TYPES)) + self.arrays.rows(array)
+                type=self.arrays.element("c.dtype", array.dtype, ELEMENT_TYPES)
+            ) + self.arrays.rows(array)
             self.parts["c"] += strides(array.shape, self.lead)
         elif beta is not None and real("beta", beta, _BETA_HINT) != 0:
             raise ArgumentError(f"beta is {beta}, and c is None")
