@@ -6,7 +6,7 @@
 #include "lib/types.glsl"
 #include "lib/inputs/code_source.glsl"
 
-// What is XORed to a code: codes of s8 without zero points are signed (lib/quantised.h).
+// Bits that packing flips in a code: codes of s8 without zero points are signed (lib/quantised.h).
 const uint SIGNED = B_TYPE == TYPE_NONE ? 0 : CODE_ZEROS != ZEROS_NONE ? 0 : 1;
 const uint FACTOR = CODE_WIDTH == 8 ? 16 : S8_CODE_FACTOR(CODES, SCALE_TYPE, CODE_ZEROS);
 const uint CODE_SIGN = SIGNED == 0 ? 0 : FACTOR == 1 ? 0 : CODE_ZERO(CODES);

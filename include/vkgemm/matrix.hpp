@@ -185,8 +185,8 @@ struct Quantisation {
 // column_scales.
 //
 // group_k columns share a scale, and the last group of a row may be shorter. Scales are rows ×
-// ⌈columns/group_k⌉, row after row. The codes are A of a product with a
-// quantised B, the scales its row_scales, and group_k is Problem::a_group_k.
+// ⌈columns/group_k⌉, row after row. The codes are A of a product with a quantised B, the scales its
+// row_scales, and group_k is Problem::a_group_k.
 //
 // rows, columns, batch and every ld are at most 2^31 - 1. So is the number of a matrix's groups. If
 // rows or batch is 0, the plan does nothing. If columns is 0, scales of rows are 0, and there are

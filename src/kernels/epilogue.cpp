@@ -163,7 +163,7 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
     const bool is_mask = e.tensors[i] == TensorShape::mask;
     bytes = bytes || (has_tensor(e, i) && !is_mask && is_byte(p.tensors[i].type));
   }
-  if (bytes) constants.set(SPEC_BYTE_TYPES, bytes);
+  if (bytes) constants.set(SPEC_BYTE_TYPES, true);  // A and B may have set it
   constants.set(SPEC_ZERO_POINT, std::bit_cast<std::uint32_t>(e.zero_point));
   set_steps(constants, p, x4);
 }

@@ -239,10 +239,12 @@ MaybeError Context::Impl::set_function_cost(ResolvedProblem& problem) const {
 }
 
 Result<Problem> Context::Impl::in_native_type(const Problem& problem, const Config* config) {
+  const std::optional<DataType> type = native_type(problem, usable_caps());
+  if (!type) return problem;
   Problem native = problem;
-  native.multiply_as = native_type(problem, usable_caps());
+  native.multiply_as = type;
   const Result<ResolvedProblem> resolved = resolve(native);
-  if (!native.multiply_as || !resolved) return problem;
+  if (!resolved) return problem;
   const auto wanted = [&](const DeviceCaps& known) {
     return wanted_kinds(*resolved, config, *tables(), known);
   };

@@ -6,9 +6,6 @@
 const uint IN_TYPE = TYPE_E4M3;
 
 const uint IN_BYTES = 1;
-const bool CONVERTED_TO = false;
+#include "unconverted.glsl"
 uint load_bits(uint64_t at) { return uint(U8(at).x); }
-uint rounded_pair(vec2 v) { return floatBitsToUint(v.x); }
-uvec2 float8_elements(const uint bytes, const uint type) { return uvec2(0); }
 float group_element(uvec4 group, const uint e) { return decode4(IN_TYPE, uvec4(group[e / 4] >> e % 4 * 8 & 0xffu)).x; }
-uint rounded_bits(float v) { return floatBitsToUint(v); }

@@ -5,10 +5,8 @@
 const uint IN_TYPE = TYPE_S8;
 
 const uint IN_BYTES = 1;
-const bool CONVERTED_TO = false;
+#include "unconverted.glsl"
 uint load_bits(uint64_t at) { return uint(U8(at).x); }
-uint rounded_pair(vec2 v) { return floatBitsToUint(v.x); }
-uvec2 float8_elements(const uint bytes, const uint type) { return uvec2(0); }
 
 int unpack_S8(uvec4 group, const uint e) {
     return bitfieldExtract(int(group[e / 4]), int(e % 4 * 8), 8);
@@ -35,6 +33,3 @@ uint bits_of(const WORD word) { return uint(pack32(word)); }
 #define GET_WORD(fragment, w)                              \
     bits_of(WORD(fragment[4 * (w)], fragment[4 * (w) + 1], \
                  fragment[4 * (w) + 2], fragment[4 * (w) + 3]))
-
-// Elements of s8 are never made of numbers.
-uint rounded_bits(float v) { return floatBitsToUint(v); }

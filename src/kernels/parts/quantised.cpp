@@ -49,8 +49,8 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
   return p.a_group_k == 0 ? text : concat(text, ", one for ", p.a_group_k, " of K");
 }
 
-// What has tuned shapes of its own: elements that are computed in f32, which takes longer, and
-// scales of groups of A's rows beside 8-bit floats.
+// Kinds of codes with tuned shapes of their own: others, those with elements computed in f32, which
+// takes longer, and 8-bit floats with scales of groups of A's rows.
 constexpr std::string_view kinds[] = {"", ":scales=f32", ":row_groups"};
 
 // The first type whose codes stand for the same numbers.
