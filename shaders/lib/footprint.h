@@ -51,6 +51,15 @@
     ((group) == 0 ? (depth) : LOWEST_BIT(group) < (depth) ? LOWEST_BIT(group) : (depth))
 #define SCALED_SUM_DEPTH(tile_k, a_group, b_group) \
     WITHIN_GROUP(WITHIN_GROUP(LOWEST_BIT(tile_k), a_group), b_group)
+// Groups that are deeper than a k-tile. A subgroup keeps the sums over k-tiles in registers if its part of the tile is
+// no larger than KEPT_SUMS_MOST for each invocation: it has accumulators beside them.
+#define KEPT_SUMS_MOST 64
+#define GOES_ON_BEHIND(tile_k, group) \
+    ((group) == 0 ? 1 : (group) == (tile_k) ? 0 : (group) % (tile_k) == 0 ? 1 : 0)
+#define KEEPS_SUMS(tile_m, tile_n, tile_k, invocations, a_group, b_group) \
+    ((tile_m) * (tile_n) > KEPT_SUMS_MOST * (invocations) ? 0             \
+     : GOES_ON_BEHIND(tile_k, a_group) == 0               ? 0             \
+                                                          : GOES_ON_BEHIND(tile_k, b_group))
 #define STAGED_SCALES(tile_m, tile_n, tile_k, a_group, b_group) \
     ((tile_k) / SCALED_SUM_DEPTH(tile_k, a_group, b_group) *    \
      (((a_group) == 0 ? 0 : (tile_m)) + 2 * (tile_n)) / 4)

@@ -38,6 +38,12 @@ std::uint32_t scales_constant(Scales scales) {
   return SCALES_NONE;
 }
 
+// An empty sum has no scales: nothing is packed.
+std::uint32_t scales_constant(const ResolvedProblem& p, const ResolvedMatrix& matrix,
+                              Scales given) {
+  return matrix.line_scales() && p.k != 0 ? std::uint32_t{SCALES_OF_PARTS} : scales_constant(given);
+}
+
 #define VKGEMM_SAME_VALUE(name, NAME, value) \
   static_assert(static_cast<std::uint32_t>(Activation::name) == (value));
 static_assert(static_cast<std::uint32_t>(Activation::none) == ACTIVATION_NONE);
@@ -130,6 +136,11 @@ void set_strides(gpu::GemmParams& params, const ResolvedProblem& p) {
   }
 }
 
+void set_row_scales(Constants& constants, const ResolvedProblem& p) {
+  constants.set(SPEC_ROW_SCALES, scales_constant(p, p.a, p.epilogue.row_scales));
+  constants.set(SPEC_A_GROUP_K, p.a_group_k);
+}
+
 void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
   const Epilogue& e = p.epilogue;
   constants.set(SPEC_C_VECTOR, x4 && p.has_c() && allows_epilogue_vectors(p.c));
@@ -148,13 +159,8 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
                 (p.has_c() && stands_in_columns(p.c)) || (p.has_aux() && stands_in_columns(p.aux)));
   constants.set(SPEC_D_COL_MAJOR, p.has_d() && stands_in_columns(p.d));
   constants.set(SPEC_BIAS, bias_constant(e.bias));
-  // An empty sum has no scales: nothing is packed.
-  const auto scales = [&](const ResolvedMatrix& matrix, Scales given) {
-    return matrix.line_scales() && p.k != 0 ? std::uint32_t{SCALES_OF_PARTS}
-                                            : scales_constant(given);
-  };
-  constants.set(SPEC_ROW_SCALES, scales(p.a, e.row_scales));
-  constants.set(SPEC_COLUMN_SCALES, scales(p.b, e.column_scales));
+  set_row_scales(constants, p);
+  constants.set(SPEC_COLUMN_SCALES, scales_constant(p, p.b, e.column_scales));
   constants.set(SPEC_ACTIVATION, static_cast<std::uint32_t>(e.activation));
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());
   bool bytes = (p.has_c() && is_byte(p.c.type)) || (p.has_d() && is_byte(p.d.type)) ||

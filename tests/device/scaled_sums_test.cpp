@@ -125,10 +125,12 @@ void ScaledSums::families(const Quantisation& q, DataType a) {
   batch.epilogue.row_scales = Scales::per_matrix;
   batch.epilogue.column_scales = Scales::shared;
   passes(batch, q);
-  if (is_slow()) return;
   Problem slices = problem_of(21, 40, 512, q, 128, a);
-  slices.split_k = {.slices = 3};
-  passes(slices, q);
+  for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver}) {
+    slices.split_k = {.slices = 3, .reduction_mode = mode};
+    passes(slices, q);
+    if (is_slow()) return;
+  }
   Problem gated = problem_of(21, 40, 256, q, 32, a);
   gated.gated = Gated{.gate = Gate::swiglu};
   passes(gated, q);

@@ -104,12 +104,6 @@ void load_scales(const uint slot, const CodePlace at, const uint k) {
                                          uint64_t(at.col) * 4 + entry_columns[i]).x[0];
 }
 
-float scale_value(const uint bits) {
-    return SCALE_TYPE == TYPE_F32    ? uintBitsToFloat(bits)
-         : SCALE_TYPE == TYPE_BF16 ? bf16_to_float(bits)
-                                   : unpackHalf2x16(bits).x;
-}
-
 // The word of a column of the subgroup's fragment `j`, from who has loaded it, where scales are of sums.
 uint of_column(const uint of_entries[MOST_ENTRIES], const uint j, const uint column) {
     const uint of_half = j < LEFT_COLS ? j : j - LEFT_COLS;

@@ -32,22 +32,36 @@ vec2 levels_of(const uint block, const uint entry) {
     return unpackHalf2x16(block) * vec2(scale, minimum);
 }
 
-Scale load_scale(uint64_t b, uint k, uint n) {
+// The words of an entry: of two levels the block's word and the entry, else the scale and the number that follows it.
+// They become a Scale once they are needed: before, that would wait for the loads.
+uint load_entry_word(const uint64_t at) { return SCALE_BYTES == 4 ? U32(at).x : uint(U16(at).x); }
+uvec2 load_entry(uint64_t b, uint k, uint n) {
     const uint g = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
     const uint64_t block = code_block(b, k), at = block + entry_offset(g, size_ldb(), n);
+    if (TWO_LEVELS) return uvec2(U32(block + uint64_t(n) * 4).x, U16(at).x);
+    return uvec2(load_entry_word(at), CODE_ZEROS == ZEROS_NONE ? 0 : load_entry_word(at + SCALE_BYTES));
+}
+
+float scale_value(const uint bits) {
+    return SCALE_TYPE == TYPE_F32    ? uintBitsToFloat(bits)
+         : SCALE_TYPE == TYPE_BF16 ? bf16_to_float(bits)
+                                   : unpackHalf2x16(bits).x;
+}
+
+Scale scale_of(const uvec2 entry) {
     Scale s;
     s.minimum = 0.0;
     s.zero = CODES_ARE_INTEGERS && CODE_ZEROS == ZEROS_NONE ? CODE_ZERO(CODES) : 0.0;
     if (TWO_LEVELS) {
-        const vec2 levels = levels_of(U32(block + uint64_t(n) * 4).x, U16(at).x);
+        const vec2 levels = levels_of(entry.x, entry.y);
         s.factor = levels.x;
         if (CODE_ZEROS == ZEROS_MINIMA) s.minimum = -levels.y;
         return s;
     }
-    s.factor = load1(at, SCALE_TYPE);
-    if (CODE_ZEROS == ZEROS_INTEGERS) s.zero = float(load_bits(at + SCALE_BYTES));
-    if (CODE_ZEROS == ZEROS_FLOATS) s.zero = load1(at + SCALE_BYTES, SCALE_TYPE);
-    if (CODE_ZEROS == ZEROS_MINIMA) s.minimum = load1(at + SCALE_BYTES, SCALE_TYPE);
+    s.factor = scale_value(entry.x);
+    if (CODE_ZEROS == ZEROS_INTEGERS) s.zero = float(entry.y);
+    if (CODE_ZEROS == ZEROS_FLOATS) s.zero = scale_value(entry.y);
+    if (CODE_ZEROS == ZEROS_MINIMA) s.minimum = scale_value(entry.y);
     return s;
 }
 
@@ -161,5 +175,5 @@ uvec4 unscaled_group(const uvec4 words, const uint zero) {
 #endif
 
 uvec4 quantised_group(uint64_t b, uint k, uint n) {
-    return dequantised(load_codes(codes_address(b, k, n)), load_scale(b, k, n));
+    return dequantised(load_codes(codes_address(b, k, n)), scale_of(load_entry(b, k, n)));
 }

@@ -22,7 +22,7 @@ void stage_store() {
     }
 }
 
-void mma_tile(inout Acc acc, const Tile t) {
+void multiply_k_tiles(inout Acc acc, const Tile t) {
     const uint depth = t.k_end - t.k_begin;
     if (depth == 0) return;
     stage_begin(t);
@@ -64,4 +64,16 @@ void mma_tile(inout Acc acc, const Tile t) {
         barrier();
     }
     multiply(acc);
+}
+
+// Sums that are kept from k-tile to k-tile (khr_scaled.glsl).
+#ifndef HAS_KEPT_SUMS
+void begin_sums(const uint k) {}
+void end_sums(inout Acc acc) {}
+#endif
+
+void mma_tile(inout Acc acc, const Tile t) {
+    begin_sums(t.k_begin);
+    multiply_k_tiles(acc, t);
+    end_sums(acc);
 }

@@ -14,13 +14,13 @@ const bool HAS_MINIMA = CODE_ZEROS >= ZEROS_FLOATS;
 const uint SUM_ITEMS = SCALED_ROWS + TILE_N;
 const uint SCALE_ITEMS = TILE_SUMS * SUM_ITEMS;
 const uint SCALE_LOADS = (SCALE_ITEMS + LOCAL_SIZE - 1) / LOCAL_SIZE;
-vec2 stage_scales[SCALE_LOADS];
+uvec2 stage_scales[SCALE_LOADS];  // a row's scale, or the entry of a column (load_entry())
 
 uint scale_item(const uint i) { return min(gl_LocalInvocationIndex + i * LOCAL_SIZE, SCALE_ITEMS - 1); }
 
 // A column's factor and minimum: an element is factor * integer + minimum.
-vec2 column_scales(const uint64_t b, const uint k, const uint n) {
-    const Scale s = load_scale(b, k, n);
+vec2 column_scales(const uvec2 entry) {
+    const Scale s = scale_of(entry);
     const float factor = S8_FACTOR == 1 ? s.factor : s.factor * (1.0 / 16.0);
     return vec2(factor, CODE_ZEROS == ZEROS_FLOATS ? -s.factor * s.zero : s.minimum);
 }
@@ -34,11 +34,11 @@ void load_stage_scales(const Tile t, const uint k) {
         const bool right = B_HALVES != 0 && column >= HALF_N;
         const uint n = min(b_column(t.col) + column - (right ? HALF_N : 0), b_columns() - 1);
         if (x >= SCALED_ROWS) {
-            stage_scales[i] = column_scales(right ? t.b + p.b_right : t.b, at, n);
+            stage_scales[i] = load_entry(right ? t.b + p.b_right : t.b, at, n);
         } else if (A_GROUP_K != 0) {
             const uint row = row_of_a(min(t.row + x, t.row_end - 1));
             stage_scales[i].x =
-                F32(t.row_scales + (uint64_t(row) * row_scale_count() + at / CODE_DIVISOR(A_GROUP_K)) * 4).x;
+                U32(t.row_scales + (uint64_t(row) * row_scale_count() + at / CODE_DIVISOR(A_GROUP_K)) * 4).x;
         }
     }
 }
@@ -50,8 +50,10 @@ void set_stage_scales() {
         const uint item = scale_item(i), x = item % SUM_ITEMS;
         const uint place = item / SUM_ITEMS * SCALE_LINE + x;
         if (SCALE_ITEMS % LOCAL_SIZE != 0 && gl_LocalInvocationIndex + i * LOCAL_SIZE >= SCALE_ITEMS) continue;
-        set_staged_scale(place, stage_scales[i].x);
-        if (HAS_MINIMA && x >= SCALED_ROWS) set_staged_scale(place + TILE_N, stage_scales[i].y);
+        const bool is_column = x >= SCALED_ROWS;
+        const vec2 scales = is_column ? column_scales(stage_scales[i]) : uintBitsToFloat(stage_scales[i]);
+        set_staged_scale(place, scales.x);
+        if (HAS_MINIMA && is_column) set_staged_scale(place + TILE_N, scales.y);
     }
 }
 #else

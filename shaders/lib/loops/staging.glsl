@@ -181,7 +181,7 @@ void keep_stage_elements(const uint i, uint count) {
 void load_stage_codes(const uint i, uint64_t at, const uint k) {
 #ifdef HAS_SCALED_SUMS
     stage_data[i] = code_words(CODES_ADVANCE ? at : codes_address(at, k, stage_valid[i]));
-    if (CODE_ZEROS == ZEROS_INTEGERS) stage_rest[i].x = uint(load_scale(at, k, stage_valid[i]).zero);
+    if (CODE_ZEROS == ZEROS_INTEGERS) stage_rest[i].x = load_entry(at, k, stage_valid[i]).y;
 #else
     stage_data[i] = quantised_group(at, k, stage_valid[i]);
 #endif

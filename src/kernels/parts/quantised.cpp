@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "kernels/check.hpp"
+#include "kernels/epilogue.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/pack.hpp"
@@ -33,7 +34,7 @@ void lower(Lowering& l) {
   if (!p.b.quantisation || p.k == 0) return;
   set_codes(l.constants, *p.b.quantisation);
   l.constants.set(SPEC_SCALES_OF, scales_of(l.config, *p.b.quantisation, *p.input));
-  l.constants.set(SPEC_A_GROUP_K, p.a_group_k);
+  if (p.a_group_k != 0) set_row_scales(l.constants, p);
 }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
