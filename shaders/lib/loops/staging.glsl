@@ -83,8 +83,10 @@ uint first_line(const uint per_line) {
 }
 
 // Line and first element of the group within the k-tile. Split so that, where lines divide evenly
-// over the workgroup, only the line depends on i, and that by a constant.
+// over the workgroup, only the line depends on i, and that by a constant. Neighbouring invocations take codes of neighbouring
+// columns, which are adjacent in memory.
 uint group_line(const uint i) {
+    if (is_quantised(i)) return group_index(i) % B_OUTER;
     const uint per_line = (is_a(i) ? A_INNER : B_INNER) / GROUP;
     const uint turn = is_a(i) ? i : i - A_LOADS;
     return EVEN_LOADS && LOCAL_SIZE % per_line == 0
@@ -92,6 +94,7 @@ uint group_line(const uint i) {
         : group_index(i) / per_line;
 }
 uint group_column(const uint i) {
+    if (is_quantised(i)) return group_index(i) / B_OUTER * GROUP;
     const uint per_line = (is_a(i) ? A_INNER : B_INNER) / GROUP;
     return (EVEN_LOADS && LOCAL_SIZE % per_line == 0 ? gl_LocalInvocationIndex % per_line
                                                      : group_index(i) % per_line) * GROUP;
