@@ -51,15 +51,18 @@
     ((group) == 0 ? (depth) : LOWEST_BIT(group) < (depth) ? LOWEST_BIT(group) : (depth))
 #define SCALED_SUM_DEPTH(tile_k, a_group, b_group) \
     WITHIN_GROUP(WITHIN_GROUP(LOWEST_BIT(tile_k), a_group), b_group)
-// Groups that are deeper than a k-tile. A subgroup keeps the sums over k-tiles in registers if its part of the tile is
-// no larger than KEPT_SUMS_MOST for each invocation: it has accumulators beside them.
+// A subgroup keeps the sums of groups that are deeper than a k-tile in registers, if its part of the tile is no larger
+// than KEPT_SUMS_MOST for each invocation: it has accumulators beside them. With scales of rows so it does if a k-tile is a
+// group (H200, driver 580.159.04, 512x4096x4096 int4 by 128: 53 instead of 61 us; 45 instead of 44 without these scales).
 #define KEPT_SUMS_MOST 64
-#define GOES_ON_BEHIND(tile_k, group) \
-    ((group) == 0 ? 1 : (group) == (tile_k) ? 0 : (group) % (tile_k) == 0 ? 1 : 0)
+#define IS_WHOLE_TILES(tile_k, group) ((group) % (tile_k) == 0 ? 1 : 0)
 #define KEEPS_SUMS(tile_m, tile_n, tile_k, invocations, a_group, b_group) \
     ((tile_m) * (tile_n) > KEPT_SUMS_MOST * (invocations) ? 0             \
-     : GOES_ON_BEHIND(tile_k, a_group) == 0               ? 0             \
-                                                          : GOES_ON_BEHIND(tile_k, b_group))
+     : IS_WHOLE_TILES(tile_k, a_group) == 0               ? 0             \
+     : IS_WHOLE_TILES(tile_k, b_group) == 0               ? 0             \
+     : (a_group) != 0                                     ? 1             \
+     : (b_group) == (tile_k)                              ? 0             \
+                                                          : 1)
 #define STAGED_SCALES(tile_m, tile_n, tile_k, a_group, b_group) \
     ((tile_k) / SCALED_SUM_DEPTH(tile_k, a_group, b_group) *    \
      (((a_group) == 0 ? 0 : (tile_m)) + 2 * (tile_n)) / 4)

@@ -6,6 +6,7 @@
 #include "device/caps.hpp"
 #include "kernels/footprint.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/parts/quantised.hpp"
 
 namespace vkgemm {
 namespace {
@@ -30,8 +31,9 @@ double compute_units(const DeviceCaps& caps) {
 
 double workgroups_that_fit(const Config& c, const TimingModel& timing,
                            const ResolvedProblem& problem, const DeviceCaps& caps) {
+  const double accumulators = accumulator_count(c) * (keeps_sums(c, problem) ? 2.0 : 1.0);
   const double registers =
-      std::min(registers_per_accumulator * accumulator_count(c) + other_registers, most_registers);
+      std::min(registers_per_accumulator * accumulators + other_registers, most_registers);
   const double shared = static_cast<double>(shared_memory_bytes(c, problem, caps)) +
                         timing.shared_memory_overhead_bytes;
   const double fit = std::min(timing.shared_memory_bytes / std::max(shared, 1.0),

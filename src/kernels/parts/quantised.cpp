@@ -37,6 +37,15 @@ void lower(Lowering& l) {
   if (p.a_group_k != 0) set_row_scales(l.constants, p);
 }
 
+// The depth of a sum that has scales.
+std::uint64_t summed_depth(const Config& c, const ResolvedProblem& p) {
+  if (!keeps_sums(c, p)) return scaled_sum_depth(c, p);
+  std::uint64_t depth = p.k;
+  for (const std::uint32_t group : {p.a_group_k, with_group(*p.b.quantisation).group_k})
+    if (group != 0) depth = std::min<std::uint64_t>(depth, group);
+  return depth;
+}
+
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
   if (!p.b.quantisation) return {};
   const bool rounds = rounds_elements(c, *p.b.quantisation, *p.input);
@@ -44,14 +53,26 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
       concat("quantised: b is ", to_string(*p.b.quantisation), ", multiplied as ",
              to_string(p.b.type), rounds ? ", scales multiply codes" : ", scales multiply sums");
   if (!p.input->group_sums) return text;
-  text += concat(is_integer(p.input->sums()) ? ", exact over " : " over ", scaled_sum_depth(c, p),
-                 " of K");
+  text +=
+      concat(is_integer(p.input->sums()) ? ", exact over " : " over ", summed_depth(c, p), " of K");
   if (is_integer(p.a.type)) text += "; an element of A is off by at most half a scale";
   return p.a_group_k == 0 ? text : concat(text, ", one for ", p.a_group_k, " of K");
 }
 
+// To convert a sum of integers and multiply it by its scale takes as long as so many of its
+// products (derived from a difference of 0.195 ms between s8 with and without groups of 128, tile
+// 128x128x64, 4096x4096x4096; bench/NOTES.md).
+constexpr double products_of_scaled_sum = 50.0;
+
+double cost(const Config& c, const Computation& computation, const TimingModel&,
+            const ProductCost& product) {
+  const ResolvedProblem& p = computation.asked();
+  if (!p.b.quantisation || !p.input->group_sums || !is_integer(p.input->sums())) return 0.0;
+  return product.microseconds * products_of_scaled_sum / static_cast<double>(summed_depth(c, p));
+}
+
 // Kinds of codes with tuned shapes of their own: others, those with elements computed in f32, which
-// takes longer, and 8-bit floats with scales of groups of A's rows.
+// takes longer, and those with scales of groups of A's rows.
 constexpr std::string_view kinds[] = {"", ":scales=f32", ":row_groups"};
 
 // The first type whose codes stand for the same numbers.
@@ -67,7 +88,6 @@ std::string_view family(const ResolvedProblem& p) {
   if (!p.b.quantisation) return {};
   const Quantisation& q = *p.b.quantisation;
   const bool is_wide = packed_scale_type(q) == DataType::f32 || scales_codes_alone(q);
-  const bool has_groups = p.input->group_sums && is_floating(p.input->sums());
   static const auto names = [] {
     std::map<std::pair<CodeType, std::string_view>, std::string> out;
     for (unsigned i = 0; is_enumerator(static_cast<CodeType>(i)); ++i) {
@@ -77,7 +97,7 @@ std::string_view family(const ResolvedProblem& p) {
     }
     return out;
   }();
-  return names.at({first_alike(q.type), kinds[has_groups ? 2 : is_wide ? 1 : 0]});
+  return names.at({first_alike(q.type), kinds[p.a_group_k != 0 ? 2 : is_wide ? 1 : 0]});
 }
 
 bool is_family(std::string_view name) {
@@ -98,6 +118,12 @@ std::uint32_t staged_scales_units(const Config& c, const ResolvedProblem& p) {
 
 std::uint32_t scaled_sum_depth(const Config& c, const ResolvedProblem& p) {
   return SCALED_SUM_DEPTH(c.tile_k, p.a_group_k, with_group(*p.b.quantisation).group_k);
+}
+
+bool keeps_sums(const Config& c, const ResolvedProblem& p) {
+  if (!p.input->group_sums || !p.b.quantisation || c.main_loop() != MainLoop::khr) return false;
+  return KEEPS_SUMS(c.tile_m, c.tile_n, c.tile_k, invocations(c), p.a_group_k,
+                    with_group(*p.b.quantisation).group_k) != 0;
 }
 
 std::uint32_t scales_of(const Config& config, const Quantisation& q, const Input& input) {
@@ -146,6 +172,7 @@ extern constexpr Part quantised_part{
         [](const Case&) { return true; },  // each loop's check refuses codes that it can't load
     .lower = lower,
     .describe = describe,
+    .cost = cost,
     .family = family,
     .is_family = is_family,
 };

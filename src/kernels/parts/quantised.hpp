@@ -9,9 +9,12 @@
 namespace vkgemm {
 
 // The shared memory, in units, of the scales of sums over groups of K
-// (shaders/lib/loops/staged_scales.glsl), 0 for other inputs; and the depth of a sum.
+// (shaders/lib/loops/staged_scales.glsl), 0 for other inputs; and the depth of a sum within a
+// k-tile.
 std::uint32_t staged_scales_units(const Config& config, const ResolvedProblem& problem);
 std::uint32_t scaled_sum_depth(const Config& config, const ResolvedProblem& problem);
+// True if sums go on from k-tile to k-tile in registers of their own.
+bool keeps_sums(const Config& config, const ResolvedProblem& problem);
 
 // SCALES_OF_* of shaders/lib/quantised.h: what scales multiply in the product of a configuration.
 std::uint32_t scales_of(const Config& config, const Quantisation& q, const Input& input);
