@@ -136,8 +136,8 @@ void set_strides(gpu::GemmParams& params, const ResolvedProblem& p) {
   }
 }
 
-void set_row_scales(Constants& constants, const ResolvedProblem& p) {
-  constants.set(SPEC_ROW_SCALES, scales_constant(p, p.a, p.epilogue.row_scales));
+void set_group_scales(Constants& constants, const ResolvedProblem& p) {
+  constants.set(SPEC_ROW_SCALES, scales_constant(p.epilogue.row_scales));
   constants.set(SPEC_A_GROUP_K, p.a_group_k);
 }
 
@@ -159,7 +159,8 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
                 (p.has_c() && stands_in_columns(p.c)) || (p.has_aux() && stands_in_columns(p.aux)));
   constants.set(SPEC_D_COL_MAJOR, p.has_d() && stands_in_columns(p.d));
   constants.set(SPEC_BIAS, bias_constant(e.bias));
-  set_row_scales(constants, p);
+  constants.set(SPEC_ROW_SCALES, p.a_group_k != 0 ? std::uint32_t{SCALES_NONE}
+                                                  : scales_constant(p, p.a, e.row_scales));
   constants.set(SPEC_COLUMN_SCALES, scales_constant(p, p.b, e.column_scales));
   constants.set(SPEC_ACTIVATION, static_cast<std::uint32_t>(e.activation));
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());

@@ -11,9 +11,9 @@ namespace vkgemm {
 // Strides and leading dimensions.
 void set_strides(gpu::GemmParams& params, const ResolvedProblem& problem);
 
-// Those of the scales of rows: a product needs them if its sums over groups have these scales, an
-// epilogue otherwise.
-void set_row_scales(Constants& constants, const ResolvedProblem& problem);
+// The scales of rows for each group of K, which multiply sums of the product, and not the
+// epilogue's values.
+void set_group_scales(Constants& constants, const ResolvedProblem& problem);
 
 // The constants of an elementwise epilogue. `x4`: it works on four elements at once, where they
 // allow it.

@@ -77,15 +77,18 @@ class ScaledSums : public EachPathCounted {
 
   void passes(const Problem& problem, const Quantisation& q,
               const std::vector<std::int64_t>& offsets = {}) {
+    for (const Config& config : configs(problem.b.type)) computes(problem, q, config, offsets);
+  }
+
+  void computes(const Problem& problem, const Quantisation& q, const Config& config,
+                const std::vector<std::int64_t>& offsets = {}) {
     TrialOptions options;
     options.offsets = offsets;
     options.quantisation = q;
-    for (const Config& config : configs(problem.b.type)) {
-      if (!runner().context().plan(planned(problem, options, config), config)) continue;
-      ++computed_;
-      EXPECT_TRUE(passes_gates(config, problem, options))
-          << to_string(q) << ", groups of A " << problem.a_group_k;
-    }
+    if (!runner().context().plan(planned(problem, options, config), config)) return;
+    ++computed_;
+    EXPECT_TRUE(passes_gates(config, problem, options))
+        << to_string(q) << ", groups of A " << problem.a_group_k;
   }
 };
 VKGEMM_ON_EACH_PATH(ScaledSums);
@@ -126,6 +129,8 @@ void ScaledSums::families(const Quantisation& q, DataType a) {
   batch.epilogue.column_scales = Scales::shared;
   passes(batch, q);
   Problem slices = problem_of(21, 40, 512, q, 128, a);
+  slices.batch = 2;
+  slices.epilogue.row_scales = Scales::per_matrix;
   for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver}) {
     slices.split_k = {.slices = 3, .reduction_mode = mode};
     passes(slices, q);
@@ -140,6 +145,26 @@ void ScaledSums::families(const Quantisation& q, DataType a) {
   Problem groups = problem_of(40, 24, 256, q, 64, a);
   groups.grouping = Grouping{.groups = 3, .b = GroupedB::per_group, .a_rows = 13, .a_terms = 4};
   passes(groups, q, {0, 11, 11, 40});
+}
+
+// A group is deeper than the k-tile, and accumulators are too many to have others beside them.
+TEST_P(ScaledSums, OfTilesTooLargeToKeepThem) {
+  if (GetParam() != Path::khr) GTEST_SKIP() << "path khr keeps sums";
+  if (is_slow()) GTEST_SKIP() << "takes a minute to compile: at night";
+  const Config config =
+      parse_config(on_cpu()
+                       ? "khr:tile=16x64x32,fragment=16x16x32,subgroups=1x1,subgroup_size=8,pack=b"
+                       : "khr:tile=64x64x64,fragment=16x16x32,subgroups=1x1,subgroup_size=32,"
+                         "subtiles=4,pack=b")
+          .value();
+  const Quantisation q{.type = CodeType::int4, .group_k = 128};
+  computes(problem_of(40, 72, 330, q, 128), q, config);
+}
+
+// Sums of one group of all of K are kept, and added up before they overflow.
+TEST_P(ScaledSums, OfAllOfKDoNotOverflow) {
+  const Quantisation q{.type = CodeType::int8};
+  passes(problem_of(3, 5, 2 * 65536 - 100, q, 0), q);
 }
 
 TEST_P(ScaledSums, EveryFamily) {

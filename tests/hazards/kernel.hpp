@@ -141,6 +141,7 @@ class Kernel {
   }
 
   std::uint64_t code_bytes(std::uint64_t ld, std::uint64_t depth) const;
+  std::uint64_t rows_of_a(const gpu::GemmParams& p) const;
   void inputs(const gpu::GemmParams& p, Batches a, Batches b);
   template <class Block>
   void read_offsets(const Block& p);

@@ -13,6 +13,10 @@
 
 namespace vkgemm::test {
 
+std::uint64_t Kernel::rows_of_a(const gpu::GemmParams& p) const {
+  return constant(SPEC_GATHER) != 0 ? block<gpu::GroupedParams>().gemm.a_batch : p.m;
+}
+
 void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
   if (constant(SPEC_SUM_BATCH) != 0) a = b = {0, p.batch};
   const std::uint64_t element = input_bytes(launch_.module);
@@ -38,6 +42,12 @@ void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
     Region right = half;
     right.address += p.b_right;
     if (is_gated()) read("b_right", right);
+    if (const std::uint64_t group = constant(SPEC_A_GROUP_K); group != 0) {
+      const std::uint64_t bytes =
+          rows_of_a(p) * divided_up(std::uint64_t{p.k}, group) * sizeof(float);
+      const bool many = constant(SPEC_ROW_SCALES) == SCALES_PER_MATRIX;
+      read("row_scales", vector(p.row_scales, bytes, many ? bytes : 0, a));
+    }
     return;
   }
   const Shape half{depth, pairs ? 2 * n : n, p.ldb, b_columns, b_element};
@@ -68,15 +78,12 @@ void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
       read(name, vector(address, lines * sizeof(float), of_rows ? p.a_batch : p.b_batch, matrices));
       return;
     }
-    const std::uint64_t group = id == SPEC_ROW_SCALES ? constant(SPEC_A_GROUP_K) : 0;
-    const std::uint64_t numbers = group == 0 ? 1 : divided_up(std::uint64_t{p.k}, group);
-    const std::uint64_t bytes = length * numbers * sizeof(float);
+    const std::uint64_t bytes = length * sizeof(float);
     const bool many = constant(id) == SCALES_PER_MATRIX;
     read(name, vector(address, bytes, many ? bytes : 0, matrices));
   };
-  const std::uint64_t rows_of_a =
-      constant(SPEC_GATHER) != 0 ? block<gpu::GroupedParams>().gemm.a_batch : p.m;
-  factors("row_scales", SPEC_ROW_SCALES, p.row_scales, rows_of_a, batches);
+  if (constant(SPEC_A_GROUP_K) == 0)
+    factors("row_scales", SPEC_ROW_SCALES, p.row_scales, rows_of_a(p), batches);
   factors("column_scales", SPEC_COLUMN_SCALES, p.column_scales, aux_n, bias);
   for (std::size_t i = 0; i < constant(SPEC_STEP_COUNT); ++i) {
     step(p, constant(SPEC_STEP0 + i), batches, bias);

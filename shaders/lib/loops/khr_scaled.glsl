@@ -1,7 +1,7 @@
 // khr_scaled.glsl: the product of a k-tile, whose sums over groups of K have scales (staged_scales.glsl). Sums
-// have accumulators of their own: if groups end within a k-tile, those of a column of fragments at a time, while A of a whole
-// sum stays in registers; else those of all columns, kept from k-tile to k-tile. Matrices whose lines are all the same,
-// loaded with a stride of 0, bring scales to the elements of accumulators.
+// have accumulators of their own. If KEEPS_SUMS (footprint.h) is 1, all columns have them, and they are kept from k-tile
+// to k-tile. Else a column of fragments has them at a time, while A of a whole sum stays in registers. Matrices whose
+// lines are all the same, loaded with a stride of 0, bring scales to the elements of accumulators.
 #define SUM_FRAGMENT coopmat<SUM_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_N, gl_MatrixUseAccumulator>
 const uint SUM_STEPS = SCALED_DEPTH / FRAGMENT_K;
 const uint SCALES_AT = STAGE_SIZE;
@@ -16,20 +16,22 @@ void load_column_scales(inout ACC_FRAGMENT scales, const uint first) {
     coopMatLoad(scales, sh, SCALES_AT + first / 4, 0, gl_CooperativeMatrixLayoutRowMajor);
 }
 
-// A column's sums, of all rows of fragments, times their scales. The scales of the group stand at `line`.
-struct RowSums {
-    ACC_FRAGMENT scales[ROWS], of_a[ROWS];
+// The scales of rows of fragments, and sums of A, which minima of columns multiply.
+struct RowFactors {
+    ACC_FRAGMENT scales[ROWS], sums_of_a[ROWS];
 };
-void take_row_scales(inout RowSums rows, const uint line) {
+// `line`: where the scales of the group begin.
+void take_row_scales(inout RowFactors rows, const uint line) {
     const uint at = line + subgroup_position().x * SUBGROUP_M;
     [[unroll]] for (uint i = 0; i < ROWS; ++i)
         if (A_GROUP_K != 0) load_row_scales(rows.scales[i], at + i * FRAGMENT_M);
 }
-void take_sum_of_a(inout RowSums rows, const uint i, const SUM_FRAGMENT sum) {
-    rows.of_a[i] = ACC_FRAGMENT(sum);
-    if (A_GROUP_K != 0) rows.of_a[i] *= rows.scales[i];
+void take_sum_of_a(inout RowFactors rows, const uint i, const SUM_FRAGMENT sum) {
+    rows.sums_of_a[i] = ACC_FRAGMENT(sum);
+    if (A_GROUP_K != 0) rows.sums_of_a[i] *= rows.scales[i];
 }
-void add_scaled(inout Acc acc, const uint j, const SUM_FRAGMENT sum[ROWS], const RowSums rows, const uint line) {
+// Adds the sums of column `j`, times their scales.
+void add_scaled(inout Acc acc, const uint j, const SUM_FRAGMENT sum[ROWS], const RowFactors rows, const uint line) {
     const uint at = line + SCALED_ROWS + subgroup_position().y * SUBGROUP_N + j * FRAGMENT_N;
     ACC_FRAGMENT scales, minima;
     load_column_scales(scales, at);
@@ -38,7 +40,7 @@ void add_scaled(inout Acc acc, const uint j, const SUM_FRAGMENT sum[ROWS], const
         ACC_FRAGMENT scaled = ACC_FRAGMENT(sum[i]);
         if (A_GROUP_K != 0) scaled *= rows.scales[i];
         acc.fragment[i][j] += scaled * scales;
-        if (HAS_MINIMA) acc.fragment[i][j] += rows.of_a[i] * minima;
+        if (HAS_MINIMA) acc.fragment[i][j] += rows.sums_of_a[i] * minima;
     }
 }
 
@@ -46,7 +48,7 @@ void add_scaled(inout Acc acc, const uint j, const SUM_FRAGMENT sum[ROWS], const
 void multiply_groups(inout Acc acc) {
     [[unroll]] for (uint s = 0; s < TILE_SUMS; ++s) {
         FRAGMENT_OF_A a[ROWS * SUM_STEPS];
-        RowSums rows;
+        RowFactors rows;
         take_row_scales(rows, s * SCALE_LINE);
         [[unroll]] for (uint i = 0; i < ROWS; ++i) {
             [[unroll]] for (uint step = 0; step < SUM_STEPS; ++step)
@@ -72,10 +74,9 @@ void multiply_groups(inout Acc acc) {
     }
 }
 
-// Sums of groups that go on behind the k-tile.
+// Sums that are kept.
 #define HAS_KEPT_SUMS
 const bool KEEPS = KEEPS_SUMS(TILE_M, TILE_N, TILE_K, LOCAL_SIZE, A_GROUP_K, CODE_GROUP_K) != 0;
-const uint KEPT_DEPTH_MOST = 1 << 16;  // of integers, none of which overflows
 SUM_FRAGMENT kept_sums[COLS][ROWS], kept_sums_of_a[ROWS];
 uint kept_from, kept_to;  // of K
 
@@ -93,7 +94,7 @@ void begin_sums(const uint k) {
 
 void end_sums(inout Acc acc) {
     if (!KEEPS || kept_from == kept_to) return;
-    RowSums rows;
+    RowFactors rows;
     take_row_scales(rows, 0);
     if (HAS_MINIMA) [[unroll]] for (uint i = 0; i < ROWS; ++i) take_sum_of_a(rows, i, kept_sums_of_a[i]);
     [[unroll]] for (uint j = 0; j < COLS; ++j) add_scaled(acc, j, kept_sums[j], rows, 0);

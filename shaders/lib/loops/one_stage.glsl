@@ -1,7 +1,8 @@
 // one_stage.glsl: mma_tile of the main loops that stage one k-tile at a time in shared memory.
 // While it is multiplied the next one is on its way to registers. The loop supplies store_group(i),
 // which writes one group of stage_data to shared memory, and multiply(inout Acc), which multiplies
-// the k-tile that stands there.
+// the k-tile that stands there. One that defines HAS_KEPT_SUMS also supplies begin_sums(k) and end_sums(inout Acc),
+// which are called before the first and after the last product.
 void load_k_tile(const Tile t) {
     load_stage_scales(t, stage_k);
     stage_load();
@@ -66,7 +67,6 @@ void multiply_k_tiles(inout Acc acc, const Tile t) {
     multiply(acc);
 }
 
-// Sums that are kept from k-tile to k-tile (khr_scaled.glsl).
 #ifndef HAS_KEPT_SUMS
 void begin_sums(const uint k) {}
 void end_sums(inout Acc acc) {}

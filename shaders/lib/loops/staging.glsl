@@ -73,7 +73,7 @@ bool has_group(const uint i) { return unclamped_group_index(i) < (is_a(i) ? A_GR
 // The line of the k-tile that an invocation takes in its first turn, where lines divide evenly over
 // the workgroup. Hardware stores 16 bytes of 8 invocations to shared memory at a time. Where these
 // are not of one line, they shouldn't be of neighbouring lines, whose banks overlap
-// (KHR_STAGE_PAD), but of lines as far apart as 8 of them allow (H200, driver 580.159.04: up to 5 %
+// (KHR_LINE), but of lines as far apart as 8 of them allow (H200, driver 580.159.04: up to 5 %
 // of the whole kernel).
 uint first_line(const uint per_line) {
     const uint at = gl_LocalInvocationIndex / per_line;
@@ -83,8 +83,8 @@ uint first_line(const uint per_line) {
 }
 
 // Line and first element of the group within the k-tile. Split so that, where lines divide evenly
-// over the workgroup, only the line depends on i, and that by a constant. Neighbouring invocations take codes of neighbouring
-// columns, which are adjacent in memory.
+// over the workgroup, only the line depends on i, and that by a constant. Codes differ: neighbouring
+// invocations take neighbouring columns, which are adjacent in memory. Eight lines at one depth are in different banks.
 uint group_line(const uint i) {
     if (is_quantised(i)) return group_index(i) % B_OUTER;
     const uint per_line = (is_a(i) ? A_INNER : B_INNER) / GROUP;

@@ -1,10 +1,13 @@
 #include "kernels/parts/quantised.hpp"
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/arithmetic.hpp"
 #include "base/text.hpp"
 #include "kernels/check.hpp"
 #include "kernels/epilogue.hpp"
@@ -34,16 +37,15 @@ void lower(Lowering& l) {
   if (!p.b.quantisation || p.k == 0) return;
   set_codes(l.constants, *p.b.quantisation);
   l.constants.set(SPEC_SCALES_OF, scales_of(l.config, *p.b.quantisation, *p.input));
-  if (p.a_group_k != 0) set_row_scales(l.constants, p);
+  if (p.a_group_k != 0) set_group_scales(l.constants, p);
 }
 
 // The depth of a sum that has scales.
 std::uint64_t summed_depth(const Config& c, const ResolvedProblem& p) {
   if (!keeps_sums(c, p)) return scaled_sum_depth(c, p);
-  std::uint64_t depth = p.k;
-  for (const std::uint32_t group : {p.a_group_k, with_group(*p.b.quantisation).group_k})
-    if (group != 0) depth = std::min<std::uint64_t>(depth, group);
-  return depth;
+  const std::uint32_t group = std::gcd(p.a_group_k, with_group(*p.b.quantisation).group_k);
+  const std::uint64_t most = group != 0 ? group : std::uint32_t{KEPT_DEPTH_MOST};
+  return std::clamp<std::uint64_t>(divided_up(p.k, std::uint64_t{c.slices}), 1, most);
 }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
@@ -59,16 +61,24 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
   return p.a_group_k == 0 ? text : concat(text, ", one for ", p.a_group_k, " of K");
 }
 
-// To convert a sum of integers and multiply it by its scale takes as long as so many of its
-// products (derived from a difference of 0.195 ms between s8 with and without groups of 128, tile
-// 128x128x64, 4096x4096x4096; bench/NOTES.md).
-constexpr double products_of_scaled_sum = 50.0;
+// Scaling a sum takes main loop khr as long as multiplying this depth. Fitted so that for groups of
+// 128 k-tiles of 128 are estimated to be faster than those of 64, as they are: 0.307 and 0.445 ms
+// (H200, driver 580.159.04, 4096x4096x4096 int4).
+constexpr double depth_of_integer_sum = 50.0;
+// Scaling sums of floats takes so many times the time of the products: 1.124 ms in place of 0.44
+// (likewise, e4m3).
+constexpr double time_of_float_sums = 1.5;
+// Main loop fma: a conversion and a multiplication (derived).
+constexpr double depth_of_fma_sum = 2.0;
 
 double cost(const Config& c, const Computation& computation, const TimingModel&,
             const ProductCost& product) {
   const ResolvedProblem& p = computation.asked();
-  if (!p.b.quantisation || !p.input->group_sums || !is_integer(p.input->sums())) return 0.0;
-  return product.microseconds * products_of_scaled_sum / static_cast<double>(summed_depth(c, p));
+  if (!p.b.quantisation || !p.input->group_sums || p.k == 0) return 0.0;
+  const auto depth = static_cast<double>(summed_depth(c, p));
+  if (c.main_loop() == MainLoop::fma) return product.microseconds * depth_of_fma_sum / depth;
+  if (is_floating(p.input->sums())) return product.microseconds * time_of_float_sums;
+  return product.microseconds * depth_of_integer_sum / depth;
 }
 
 // Kinds of codes with tuned shapes of their own: others, those with elements computed in f32, which
