@@ -44,17 +44,17 @@
 // Column sums reuse it, too: a place for each x4 of each row of invocations.
 #define FMA_SUMS(tile_m, tile_n, fragment_m) ((tile_m) / (fragment_m) * ((tile_n) / 4))
 
-// Sums over groups of K within a k-tile (staged_scales.glsl) are as deep as all its groups permit. Beside the
+// Sums over groups of K within a k-tile (staged_scales.glsl) are as deep as all its groups permit. After the
 // k-tile stand, for each sum, the scales of rows, if there are any, of columns, and the minima of columns.
 #define LOWEST_BIT(x) ((x) & (~(x) + 1))
 #define WITHIN_GROUP(depth, group) \
     ((group) == 0 ? (depth) : LOWEST_BIT(group) < (depth) ? LOWEST_BIT(group) : (depth))
 #define SCALED_SUM_DEPTH(tile_k, a_group, b_group) \
     WITHIN_GROUP(WITHIN_GROUP(LOWEST_BIT(tile_k), a_group), b_group)
-// A subgroup keeps the sums of deeper groups in registers beside its accumulators, if these are KEPT_SUMS_MOST for each
-// invocation at most. If rows have scales, it also keeps those of groups as deep as a k-tile (bench/NOTES.md).
+// khr keeps the sums of groups deeper than a k-tile in registers, in addition to the accumulators. An invocation then has
+// at most KEPT_SUMS_MOST accumulators. If rows have scales, khr also keeps the sums of groups that are one k-tile deep.
 #define KEPT_SUMS_MOST 64
-#define KEPT_DEPTH_MOST 65536  // a product of two s8 is at most 2^14: so many fit s32
+#define KEPT_DEPTH_MOST 65536  // an s8 product is at most 2^14, and this many add up to 2^30
 #define IS_WHOLE_TILES(tile_k, group) ((group) % (tile_k) == 0 ? 1 : 0)
 #define KEEPS_SUMS(tile_m, tile_n, tile_k, invocations, a_group, b_group) \
     ((tile_m) * (tile_n) > KEPT_SUMS_MOST * (invocations) ? 0             \

@@ -11,8 +11,8 @@ namespace vkgemm {
 // Strides and leading dimensions.
 void set_strides(gpu::GemmParams& params, const ResolvedProblem& problem);
 
-// The scales of rows for each group of K, which multiply sums of the product, and not the
-// epilogue's values.
+// The row scales for each group of K. The product applies them to its sums, and the epilogue does
+// not. Call this after set_epilogue().
 void set_group_scales(Constants& constants, const ResolvedProblem& problem);
 
 // The constants of an elementwise epilogue. `x4`: it works on four elements at once, where they

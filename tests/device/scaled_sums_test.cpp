@@ -147,7 +147,7 @@ void ScaledSums::families(const Quantisation& q, DataType a) {
   passes(groups, q, {0, 11, 11, 40});
 }
 
-// A group is deeper than the k-tile, and accumulators are too many to have others beside them.
+// A group is deeper than the k-tile, and the tile has too many accumulators to keep sums.
 TEST_P(ScaledSums, OfTilesTooLargeToKeepThem) {
   if (GetParam() != Path::khr) GTEST_SKIP() << "path khr keeps sums";
   if (is_slow()) GTEST_SKIP() << "takes a minute to compile: at night";
@@ -161,8 +161,8 @@ TEST_P(ScaledSums, OfTilesTooLargeToKeepThem) {
   computes(problem_of(40, 72, 330, q, 128), q, config);
 }
 
-// Sums of one group of all of K are kept, and added up before they overflow.
-TEST_P(ScaledSums, OfAllOfKDoNotOverflow) {
+// A kept sum deeper than KEPT_DEPTH_MOST is added up in parts.
+TEST_P(ScaledSums, OfAllOfKAreAddedUpInParts) {
   const Quantisation q{.type = CodeType::int8};
   passes(problem_of(3, 5, 2 * 65536 - 100, q, 0), q);
 }

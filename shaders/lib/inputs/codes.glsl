@@ -32,8 +32,8 @@ vec2 levels_of(const uint block, const uint entry) {
     return unpackHalf2x16(block) * vec2(scale, minimum);
 }
 
-// The words of an entry. If scales have two levels, these are the block's word and the entry, else the scale and the
-// number that follows it. scale_of() converts them: at the load that would wait for it.
+// The words of an entry. Two-level scales have the block's word and the entry. Other scales have the scale and the
+// number that follows it. scale_of() converts the words later, so that a load does not stall.
 uint load_entry_word(const uint64_t at) { return SCALE_BYTES == 4 ? U32(at).x : uint(U16(at).x); }
 uvec2 load_entry(uint64_t b, uint k, uint n) {
     const uint g = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);

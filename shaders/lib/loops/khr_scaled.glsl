@@ -1,7 +1,7 @@
 // khr_scaled.glsl: the product of a k-tile, whose sums over groups of K have scales (staged_scales.glsl). Sums
-// have accumulators of their own. If KEEPS_SUMS (footprint.h) is 1, all columns have them, and they are kept from k-tile
-// to k-tile. Else a column of fragments has them at a time, while A of a whole sum stays in registers. Matrices whose
-// lines are all the same, loaded with a stride of 0, bring scales to the elements of accumulators.
+// have their own accumulators. If KEEPS_SUMS (footprint.h) is 1, all columns have sums, which stay in registers across
+// k-tiles. Otherwise one column of fragments has sums at a time, and A of a whole sum stays in registers. A load with a
+// stride of 0 makes a matrix of equal lines, which brings scales to the elements of accumulators.
 #define SUM_FRAGMENT coopmat<SUM_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_N, gl_MatrixUseAccumulator>
 const uint SUM_STEPS = SCALED_DEPTH / FRAGMENT_K;
 const uint SCALES_AT = STAGE_SIZE;

@@ -84,7 +84,7 @@ uint first_line(const uint per_line) {
 
 // Line and first element of the group within the k-tile. Split so that, where lines divide evenly
 // over the workgroup, only the line depends on i, and that by a constant. Codes differ: neighbouring
-// invocations take neighbouring columns, which are adjacent in memory. Eight lines at one depth are in different banks.
+// invocations load codes of neighbouring columns, which are contiguous. They store to different banks.
 uint group_line(const uint i) {
     if (is_quantised(i)) return group_index(i) % B_OUTER;
     const uint per_line = (is_a(i) ? A_INNER : B_INNER) / GROUP;

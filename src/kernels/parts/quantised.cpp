@@ -40,7 +40,7 @@ void lower(Lowering& l) {
   if (p.a_group_k != 0) set_group_scales(l.constants, p);
 }
 
-// The depth of a sum that has scales.
+// The depth of K that one scaled sum covers.
 std::uint64_t summed_depth(const Config& c, const ResolvedProblem& p) {
   if (!keeps_sums(c, p)) return scaled_sum_depth(c, p);
   const std::uint32_t group = std::gcd(p.a_group_k, with_group(*p.b.quantisation).group_k);
@@ -61,14 +61,12 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
   return p.a_group_k == 0 ? text : concat(text, ", one for ", p.a_group_k, " of K");
 }
 
-// Scaling a sum takes main loop khr as long as multiplying this depth. Fitted so that for groups of
-// 128 k-tiles of 128 are estimated to be faster than those of 64, as they are: 0.307 and 0.445 ms
-// (H200, driver 580.159.04, 4096x4096x4096 int4).
+// Scaling an s32 sum takes main loop khr as long as this depth of products. For groups of 128 the
+// estimate then prefers 128 deep k-tiles, which were faster (bench/NOTES.md, "8-bit activations").
 constexpr double depth_of_integer_sum = 50.0;
-// Scaling sums of floats takes so many times the time of the products: 1.124 ms in place of 0.44
-// (likewise, e4m3).
+// The time to scale f32 sums, relative to the products (bench/NOTES.md, "8-bit floats").
 constexpr double time_of_float_sums = 1.5;
-// Main loop fma: a conversion and a multiplication (derived).
+// Main loop fma converts and multiplies a sum (derived).
 constexpr double depth_of_fma_sum = 2.0;
 
 double cost(const Config& c, const Computation& computation, const TimingModel&,

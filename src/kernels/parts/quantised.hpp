@@ -13,7 +13,7 @@ namespace vkgemm {
 // k-tile.
 std::uint32_t staged_scales_units(const Config& config, const ResolvedProblem& problem);
 std::uint32_t scaled_sum_depth(const Config& config, const ResolvedProblem& problem);
-// True if sums go on from k-tile to k-tile in registers of their own.
+// True if sums stay in registers across k-tiles.
 bool keeps_sums(const Config& config, const ResolvedProblem& problem);
 
 // SCALES_OF_* of shaders/lib/quantised.h: what scales multiply in the product of a configuration.
