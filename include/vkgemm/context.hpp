@@ -408,7 +408,7 @@ class VKGEMM_API Context {
   // Records the smallest number of dispatches, and no barrier. Errors:
   // - invalid_argument: fields contradict each other.
   // - unsupported: another type, layout or packing than RowQuantisation names, or a device without
-  //   shaderInt8 and storageBuffer8BitAccess (DeviceCaps::int8_arithmetic).
+  //   DeviceCaps::int8_arithmetic.
   // - device_lost, or the driver's VkResult.
   Result<Plan> plan_quantise_rows(const RowQuantisation& quantisation) const;
 

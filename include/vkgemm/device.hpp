@@ -101,7 +101,8 @@ struct DeviceCaps {
   std::vector<FlexibleShape> flexible_shapes;
   bool bf16_matrices = false;     // VK_KHR_shader_bfloat16 with cooperative matrices
   bool int16_arithmetic = false;  // shaderInt16, which the khr_direct loop needs for bf16
-  bool int8_arithmetic = false;   // shaderInt8 and storageBuffer8BitAccess: 8-bit types
+  // shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct: 8-bit types.
+  bool int8_arithmetic = false;
 
   // device_barrier: whether a configuration may have ReductionMode::device_barrier, whose
   // workgroups wait for each other. workgroups_make_progress: whether this driver is known to let

@@ -34,9 +34,12 @@
 #define KHR_SLICE(tile_m, tile_n, subtiles) ((tile_m) / (subtiles) * KHR_SLICE_LINE(tile_n))
 // Slices of 16-bit results take half of it: KHR_LINE(tile_n, 2) a row.
 
-// fma stages f32, K the outer direction, with padding between lines.
+// fma stages f32, or words of four s8, K the outer direction, with padding between lines. FMA_STEP: elements of K in a
+// word.
+#define FMA_STEP(in_bytes) ((in_bytes) == 1 ? 4 : 1)
 #define FMA_LINE(mn) (((mn) + 4) / 4)
-#define FMA_STAGE(tile_m, tile_n, tile_k) ((tile_k) * (FMA_LINE(tile_m) + FMA_LINE(tile_n)))
+#define FMA_STAGE(tile_m, tile_n, tile_k, in_bytes) \
+    ((tile_k) / FMA_STEP(in_bytes) * (FMA_LINE(tile_m) + FMA_LINE(tile_n)))
 // Row reductions reuse the memory: a place for each x4 of four rows of every invocation.
 #define FMA_SCRATCH_LINE(tile_n) ((tile_n) / 4 + 1)
 #define FMA_SCRATCH(tile_m, tile_n, fragment_m) \

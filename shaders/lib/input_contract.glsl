@@ -15,6 +15,7 @@
 //   rounded_pair(vec2)          the bits of two floats, rounded as by rounded_bits; used if CONVERTED_TO
 //   float8_elements(uint, type) the bits of four 8-bit floats, as elements; used if CONVERTED_TO
 //   SUM_SCALAR                  the scalar of sums over groups of K, if scaled_sums.glsl adds them up
+//   HAS_DOT_PRODUCTS            defined if main loop fma multiplies four elements at once: loops/fma_dots.glsl
 //   COMPUTES_IN_F16             defined if the direct loop computes values of codes in f16: codes.glsl
 // A type that has fragments also supplies:
 //   WORD                        the elements of a word, a vector
@@ -34,7 +35,7 @@
 //
 // Its sums supply (floats.glsl, integers.glsl, scaled_sums.glsl):
 //   ACC_SCALAR, ACC4            the scalar of accumulators, and a vector of four
-//   multiply_add(ACC4, ACC4, ACC4), acc_of_bits(uvec4), bits_of_acc(ACC4)
+//   acc_of_bits(uvec4), bits_of_acc(ACC4)
 //   D_IS_SUM                    whether D holds the bits of accumulators, without an epilogue
 //   HAS_FLOAT_SUMS              defined if the direct loop can store D in narrow slices
 //   HAS_CODES                   whether B holds codes

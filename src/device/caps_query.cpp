@@ -286,8 +286,9 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
                        usable.has(Feature::bfloat16_type) &&
                        usable.has(Feature::bfloat16_cooperative_matrix);
   caps.int16_arithmetic = usable.has(Feature::shader_int16);
-  caps.int8_arithmetic =
-      usable.has(Feature::shader_int8) && usable.has(Feature::storage_buffer_8bit_access);
+  caps.int8_arithmetic = usable.has(Feature::shader_int8) &&
+                         usable.has(Feature::storage_buffer_8bit_access) &&
+                         usable.has(Feature::shader_integer_dot_product);
   if (use_deny_list && environment_variable("VKGEMM_DENY_LIST") != "0") {
     caps.denials = denials_of(known_drivers(), caps);
   }

@@ -8,23 +8,24 @@ namespace {
 
 // Structures that hold a Feature. Those after Vulkan13Features may stand in its place, and in that
 // of the two before it.
-#define VKGEMM_FEATURE_STRUCTURES(X)                                                \
-  X(VkPhysicalDeviceFeatures2, FEATURES_2)                                          \
-  X(VkPhysicalDeviceVulkan11Features, VULKAN_1_1_FEATURES)                          \
-  X(VkPhysicalDeviceVulkan12Features, VULKAN_1_2_FEATURES)                          \
-  X(VkPhysicalDeviceVulkan13Features, VULKAN_1_3_FEATURES)                          \
-  X(VkPhysicalDevice16BitStorageFeatures, 16BIT_STORAGE_FEATURES)                   \
-  X(VkPhysicalDevice8BitStorageFeatures, 8BIT_STORAGE_FEATURES)                     \
-  X(VkPhysicalDeviceShaderFloat16Int8Features, SHADER_FLOAT16_INT8_FEATURES)        \
-  X(VkPhysicalDeviceBufferDeviceAddressFeatures, BUFFER_DEVICE_ADDRESS_FEATURES)    \
-  X(VkPhysicalDeviceVulkanMemoryModelFeatures, VULKAN_MEMORY_MODEL_FEATURES)        \
-  X(VkPhysicalDeviceSubgroupSizeControlFeatures, SUBGROUP_SIZE_CONTROL_FEATURES)    \
-  X(VkPhysicalDeviceMaintenance4Features, MAINTENANCE_4_FEATURES)                   \
-  X(VkPhysicalDeviceCooperativeMatrixFeaturesKHR, COOPERATIVE_MATRIX_FEATURES_KHR)  \
-  X(VkPhysicalDeviceShaderBfloat16FeaturesKHR, SHADER_BFLOAT16_FEATURES_KHR)        \
-  X(VkPhysicalDeviceShaderFloat8FeaturesEXT, SHADER_FLOAT8_FEATURES_EXT)            \
-  X(VkPhysicalDeviceCooperativeMatrix2FeaturesNV, COOPERATIVE_MATRIX_2_FEATURES_NV) \
-  X(VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR,                        \
+#define VKGEMM_FEATURE_STRUCTURES(X)                                                      \
+  X(VkPhysicalDeviceFeatures2, FEATURES_2)                                                \
+  X(VkPhysicalDeviceVulkan11Features, VULKAN_1_1_FEATURES)                                \
+  X(VkPhysicalDeviceVulkan12Features, VULKAN_1_2_FEATURES)                                \
+  X(VkPhysicalDeviceVulkan13Features, VULKAN_1_3_FEATURES)                                \
+  X(VkPhysicalDevice16BitStorageFeatures, 16BIT_STORAGE_FEATURES)                         \
+  X(VkPhysicalDevice8BitStorageFeatures, 8BIT_STORAGE_FEATURES)                           \
+  X(VkPhysicalDeviceShaderFloat16Int8Features, SHADER_FLOAT16_INT8_FEATURES)              \
+  X(VkPhysicalDeviceBufferDeviceAddressFeatures, BUFFER_DEVICE_ADDRESS_FEATURES)          \
+  X(VkPhysicalDeviceVulkanMemoryModelFeatures, VULKAN_MEMORY_MODEL_FEATURES)              \
+  X(VkPhysicalDeviceSubgroupSizeControlFeatures, SUBGROUP_SIZE_CONTROL_FEATURES)          \
+  X(VkPhysicalDeviceMaintenance4Features, MAINTENANCE_4_FEATURES)                         \
+  X(VkPhysicalDeviceShaderIntegerDotProductFeatures, SHADER_INTEGER_DOT_PRODUCT_FEATURES) \
+  X(VkPhysicalDeviceCooperativeMatrixFeaturesKHR, COOPERATIVE_MATRIX_FEATURES_KHR)        \
+  X(VkPhysicalDeviceShaderBfloat16FeaturesKHR, SHADER_BFLOAT16_FEATURES_KHR)              \
+  X(VkPhysicalDeviceShaderFloat8FeaturesEXT, SHADER_FLOAT8_FEATURES_EXT)                  \
+  X(VkPhysicalDeviceCooperativeMatrix2FeaturesNV, COOPERATIVE_MATRIX_2_FEATURES_NV)       \
+  X(VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR,                              \
     PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR)
 
 template <class Structure>

@@ -29,6 +29,7 @@ namespace vkgemm {
   X(subgroup_size_control, subgroupSizeControl, "")                                                \
   X(compute_full_subgroups, computeFullSubgroups, "")                                              \
   X(maintenance4, maintenance4, "")                                                                \
+  X(shader_integer_dot_product, shaderIntegerDotProduct, "")                                       \
   X(cooperative_matrix, cooperativeMatrix, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)               \
   X(bfloat16_type, shaderBFloat16Type, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)                      \
   X(bfloat16_cooperative_matrix, shaderBFloat16CooperativeMatrix,                                  \
@@ -136,7 +137,8 @@ class FeatureAdditions {
   std::tuple<VkPhysicalDevice16BitStorageFeatures, VkPhysicalDevice8BitStorageFeatures,
              VkPhysicalDeviceShaderFloat16Int8Features, VkPhysicalDeviceBufferDeviceAddressFeatures,
              VkPhysicalDeviceVulkanMemoryModelFeatures, VkPhysicalDeviceSubgroupSizeControlFeatures,
-             VkPhysicalDeviceMaintenance4Features, VkPhysicalDeviceCooperativeMatrixFeaturesKHR,
+             VkPhysicalDeviceMaintenance4Features, VkPhysicalDeviceShaderIntegerDotProductFeatures,
+             VkPhysicalDeviceCooperativeMatrixFeaturesKHR,
              VkPhysicalDeviceShaderBfloat16FeaturesKHR, VkPhysicalDeviceShaderFloat8FeaturesEXT,
              VkPhysicalDeviceCooperativeMatrix2FeaturesNV,
              VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR>

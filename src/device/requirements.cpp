@@ -39,6 +39,7 @@ constexpr Feature useful_features[] = {
     Feature::shader_int16,
     Feature::shader_int8,
     Feature::storage_buffer_8bit_access,
+    Feature::shader_integer_dot_product,
     Feature::vulkan_memory_model_device_scope,
     Feature::subgroup_size_control,
     Feature::compute_full_subgroups,

@@ -119,7 +119,8 @@ constexpr bool is_byte(DataType type) noexcept { return size_in_bytes(type) == 1
 constexpr bool is_float8(DataType type) noexcept { return is_floating(type) && is_byte(type); }
 
 // The features of a device that kernels of 8-bit types need.
-inline constexpr std::string_view byte_features = "shaderInt8 and storageBuffer8BitAccess";
+inline constexpr std::string_view byte_features =
+    "shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct";
 
 // The elements along K that share a scale of a row of s8.
 constexpr bool groups_rows(std::uint32_t group) noexcept {

@@ -63,6 +63,7 @@ bool only_computes(const Module& module, const Instruction& instruction) noexcep
     case spv::Op::OpSMod:
     case spv::Op::OpVectorTimesScalar:
     case spv::Op::OpDot:
+    case spv::Op::OpSDot:
     case spv::Op::OpAny:
     case spv::Op::OpAll:
     case spv::Op::OpIsNan:

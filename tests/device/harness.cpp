@@ -87,7 +87,7 @@ constexpr std::string_view byte_texts[] = {
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=64,swizzle=2",
     "fma:tile=16x32x16,fragment=4x4,swizzle=2,peel=0",
     "fma:tile=16x32x16,fragment=4x8,swizzle=2",  // for gates
-    "fma:tile=32x16x32,fragment=8x4,swizzle=2",
+    "fma:tile=32x16x48,fragment=8x4,swizzle=2",  // 12 steps
 };
 constexpr std::string_view nv_texts[] = {
     "nv:tile=32x32x32,invocations=128,swizzle=2",

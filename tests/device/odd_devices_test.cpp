@@ -253,12 +253,15 @@ TEST(OddDevices, QuantiseNoRowsWithoutBytes) {
                            &VkPhysicalDeviceVulkan12Features::shaderInt8>},
       {.features = without<VkPhysicalDeviceVulkan12Features,
                            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-                           &VkPhysicalDeviceVulkan12Features::storageBuffer8BitAccess>}};
+                           &VkPhysicalDeviceVulkan12Features::storageBuffer8BitAccess>},
+      {.features = without<VkPhysicalDeviceVulkan13Features,
+                           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                           &VkPhysicalDeviceVulkan13Features::shaderIntegerDotProduct>}};
   for (const Odd& odd_device : lacking) {
     const auto device = another_runner(told(odd_device));
     EXPECT_TRUE(fails_with(
         device->context().plan_quantise_rows({.rows = 4, .columns = 8}), Status::unsupported,
-        {caps().name, ": codes.type is s8: it needs shaderInt8 and storageBuffer8BitAccess"}));
+        {caps().name, ": codes.type is s8: it needs shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct"}));
   }
 }
 

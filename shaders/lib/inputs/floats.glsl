@@ -5,6 +5,5 @@
 #define D_IS_SUM false
 #define HAS_CODES (CODES != CODES_NONE)
 
-ACC4 multiply_add(ACC4 a, ACC4 b, ACC4 sum) { return fma(a, b, sum); }
 ACC4 acc_of_bits(uvec4 bits) { return uintBitsToFloat(bits); }
 uvec4 bits_of_acc(ACC4 acc) { return floatBitsToUint(acc); }

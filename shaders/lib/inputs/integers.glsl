@@ -4,6 +4,5 @@
 #define D_IS_SUM (D_TYPE == TYPE_S32)
 #define HAS_CODES false
 
-ACC4 multiply_add(ACC4 a, ACC4 b, ACC4 sum) { return a * b + sum; }
 ACC4 acc_of_bits(uvec4 bits) { return ACC4(bits); }
 uvec4 bits_of_acc(ACC4 acc) { return uvec4(acc); }

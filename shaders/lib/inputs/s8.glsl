@@ -2,6 +2,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types : require
 #define IN_SCALAR int8_t
 #define SUM_SCALAR int
+#define HAS_DOT_PRODUCTS
 const uint IN_TYPE = TYPE_S8;
 
 const uint IN_BYTES = 1;

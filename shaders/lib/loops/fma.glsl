@@ -1,19 +1,21 @@
-// fma.glsl: plain multiply-adds, true f32 arithmetic for every float input type, and integer arithmetic
-// for s8. A and B are staged in shared memory as numbers of that arithmetic, with K as the outer direction,
-// so that an invocation reads neighbours along M and N as vectors of four.
+// fma.glsl: multiply-adds without matrices: true f32 arithmetic for every float input type (fma_numbers.glsl), and dot
+// products of four s8 (fma_dots.glsl). A and B are staged in shared memory with K as the outer direction, so that an
+// invocation reads neighbours along M and N as vectors of four. A *step* is what is multiplied at once along K.
 const bool SPREAD_LINES = false;
 #include "staging.glsl"
 
-const uint A_STRIDE = FMA_LINE(TILE_M);  // in vec4
+const uint STEP_K = FMA_STEP(IN_BYTES);
+const uint STEPS = TILE_K / STEP_K;
+const uint A_STRIDE = FMA_LINE(TILE_M);  // in uvec4
 const uint B_STRIDE = FMA_LINE(TILE_N);
-const uint B_OFFSET = TILE_K * A_STRIDE;
-const uint STAGE = FMA_STAGE(TILE_M, TILE_N, TILE_K);
+const uint B_OFFSET = STEPS * A_STRIDE;
+const uint STAGE = FMA_STAGE(TILE_M, TILE_N, TILE_K, IN_BYTES);
 const uint SCRATCH = ROW_OP == ROW_OP_NONE ? 1 : FMA_SCRATCH(TILE_M, TILE_N, FRAGMENT_M);
 const uint SUM_SCRATCH = SUMS_COLUMNS ? FMA_SUMS(TILE_M, TILE_N, FRAGMENT_M) : 1;
-shared ACC4 sh[FOOTPRINT_MAX(FOOTPRINT_MAX(STAGE + STAGED_SCALES_SIZE, SCRATCH), SUM_SCRATCH)];
+shared uvec4 sh[FOOTPRINT_MAX(FOOTPRINT_MAX(STAGE + STAGED_SCALES_SIZE, SCRATCH), SUM_SCRATCH)];
 
 // An invocation holds X4_M × X4_N blocks of 4 × 4, spread over the tile so that neighbouring
-// invocations read neighbouring vec4s (no bank conflicts) and store neighbouring parts of a row.
+// invocations read neighbouring uvec4s (no bank conflicts) and store neighbouring parts of a row.
 const uint X4_M = FRAGMENT_M / 4;
 const uint X4_N = FRAGMENT_N / 4;
 const uint LANES_M = TILE_M / FRAGMENT_M;
@@ -32,78 +34,93 @@ uvec2 lane_position() {
     return uvec2(gl_LocalInvocationIndex / LANES_N, gl_LocalInvocationIndex % LANES_N);
 }
 
-// A group of a row of B that holds l and r by turns: their halves stand side by side here, so that
-// an invocation has what belongs together in the same blocks as if they did in memory.
-void store_pairs(const uint i) {
-    const uint at = B_OFFSET + group_line(i) * B_STRIDE, column = group_column(i) / 2;
-    [[unroll]] for (uint e = 0; e < GROUP; ++e) {
-        const uint to = column + e / 2 + e % 2 * HALF_N;
-        sh[at + to / 4][to % 4] = group_element(stage_data[i], e);
-    }
-}
+// The included file supplies
+//   TERMS4                      four lines of a step, a vector
+//   SUM4                        four sums, as they are added up: an ACC4 but for sums over groups
+//   terms_of(uvec4, k_inner)    what stands in shared memory
+//   multiply_terms(a, TERMS4 b, sum)
+//                               the sum and the products of one line of A and four of B
+//   ONE_TERM                    a line of ones
+//   store_lines(i, to, stride)  stores a group of the operand that begins at `to`
+//   store_pairs(i)              stores a group of a row of B that holds l and r by turns. Their halves stand side by
+//                               side, so that an invocation has what belongs together in the same blocks as if they
+//                               did in memory.
+#ifdef HAS_DOT_PRODUCTS
+#include "fma_dots.glsl"
+#else
+#include "fma_numbers.glsl"
+#endif
 
 void store_group(const uint i) {
-    if (B_PAIRS != 0 && !is_a(i)) {
-        store_pairs(i);
-        return;
-    }
-    const uint stride = is_a(i) ? A_STRIDE : B_STRIDE;
-    const uint offset = is_a(i) ? 0 : B_OFFSET;
-    const uint line = group_line(i), column = group_column(i);
-    if (k_inner(i)) {
-        [[unroll]] for (uint e = 0; e < GROUP; ++e)
-            sh[offset + (column + e) * stride + line / 4][line % 4] =
-                group_element(stage_data[i], e);
-    } else {
-        [[unroll]] for (uint e = 0; e < GROUP; e += 4)
-            sh[offset + line * stride + (column + e) / 4] =
-                ACC4(group_element(stage_data[i], e), group_element(stage_data[i], e + 1),
-                     group_element(stage_data[i], e + 2), group_element(stage_data[i], e + 3));
-    }
-}
-
-// So many steps of K in a row without a branch. More would be faster by the loop's overhead, and
-// with large fragments slower by what the code takes in the instruction cache, and to compile
-// (H200, driver 580.159.04, 128x128x16 with 16x8: 0.5 instead of 0.9 s, 61 instead of 97 us at
-// 512x512x512).
-const uint UNROLLED_K = FRAGMENT_M * FRAGMENT_N > 64 ? 8 : TILE_K;
-
-void multiply_step(inout Acc acc, const uvec2 lane, const uint k) {
-    ACC4 a[X4_M], b[X4_N];
-    [[unroll]] for (uint i = 0; i < X4_M; ++i) a[i] = sh[k * A_STRIDE + i * LANES_M + lane.x];
-    [[unroll]] for (uint j = 0; j < X4_N; ++j)
-        b[j] = sh[B_OFFSET + k * B_STRIDE + j * LANES_N + lane.y];
-    [[unroll]] for (uint i = 0; i < FRAGMENT_M; ++i)
-        [[unroll]] for (uint j = 0; j < X4_N; ++j)
-            acc.x4[i][j] = multiply_add(ACC4(a[i / 4][i % 4]), b[j], acc.x4[i][j]);
+    if (B_PAIRS != 0 && !is_a(i)) store_pairs(i);
+    else store_lines(i, is_a(i) ? 0 : B_OFFSET, is_a(i) ? A_STRIDE : B_STRIDE);
 }
 
 #ifdef HAS_SCALED_SUMS
-void set_staged_scale(const uint place, const float value) { sh[STAGE + place / 4][place % 4] = value; }
+struct Sums {
+    SUM4 x4[FRAGMENT_M][X4_N];
+};
+#else
+#define Sums Acc
+#endif
 
-// Sums of s8 are exact in f32: they are below 2^24.
+void load_terms_of_a(out TERMS4 a[X4_M], const uvec2 lane, const uint step) {
+    [[unroll]] for (uint i = 0; i < X4_M; ++i)
+        a[i] = terms_of(sh[step * A_STRIDE + i * LANES_M + lane.x], A_K_INNER);
+}
+
+void multiply_step(inout Sums sums, const uvec2 lane, const uint step) {
+    TERMS4 a[X4_M], b[X4_N];
+    load_terms_of_a(a, lane, step);
+    [[unroll]] for (uint j = 0; j < X4_N; ++j)
+        b[j] = terms_of(sh[B_OFFSET + step * B_STRIDE + j * LANES_N + lane.y], B_K_INNER);
+    [[unroll]] for (uint i = 0; i < FRAGMENT_M; ++i)
+        [[unroll]] for (uint j = 0; j < X4_N; ++j)
+            sums.x4[i][j] = multiply_terms(a[i / 4][i % 4], b[j], sums.x4[i][j]);
+}
+
+// So many steps in a row without a branch. More save the loop's overhead. But the code of large fragments then exceeds the
+// instruction cache, and compilers load all words of dot products first, for want of registers to spill them (bench/NOTES.md).
+const uint UNROLLED_STEPS = FRAGMENT_M * FRAGMENT_N > 64 ? 8 : STEP_K > 1 ? 8 : STEPS;
+
+#ifdef HAS_SCALED_SUMS
+void set_staged_scale(const uint place, const float value) { sh[STAGE + place / 4][place % 4] = floatBitsToUint(value); }
+vec4 staged_scales(const uint at) { return uintBitsToFloat(sh[STAGE + at]); }
+
+// Each sum has at least as many.
+const uint SUM_STEPS_AT_ONCE = 4;
+
+void add_terms_of_a(inout SUM4 sums[X4_M], const uvec2 lane, const uint step) {
+    TERMS4 a[X4_M];
+    load_terms_of_a(a, lane, step);
+    [[unroll]] for (uint i = 0; i < X4_M; ++i) sums[i] = multiply_terms(ONE_TERM, a[i], sums[i]);
+}
+
 void multiply(inout Acc acc) {
     const uvec2 lane = lane_position();
+    const uint steps = SCALED_DEPTH / STEP_K;
     [[dont_unroll]] for (uint s = 0; s < TILE_SUMS; ++s) {
-        Acc sum;
-        acc_clear(sum);
-        ACC4 sums_of_a[X4_M];
-        [[unroll]] for (uint i = 0; i < X4_M; ++i) sums_of_a[i] = ACC4(0);
-        [[dont_unroll]] for (uint k = s * SCALED_DEPTH; k < (s + 1) * SCALED_DEPTH; ++k) {
-            multiply_step(sum, lane, k);
-            if (HAS_MINIMA)
-                [[unroll]] for (uint i = 0; i < X4_M; ++i) sums_of_a[i] += sh[k * A_STRIDE + i * LANES_M + lane.x];
+        Sums sums;
+        SUM4 sums_of_a[X4_M];
+        [[unroll]] for (uint i = 0; i < FRAGMENT_M; ++i)
+            [[unroll]] for (uint j = 0; j < X4_N; ++j) sums.x4[i][j] = SUM4(0);
+        [[unroll]] for (uint i = 0; i < X4_M; ++i) sums_of_a[i] = SUM4(0);
+        [[dont_unroll]] for (uint first = s * steps; first < (s + 1) * steps; first += SUM_STEPS_AT_ONCE) {
+            [[unroll]] for (uint i = 0; i < SUM_STEPS_AT_ONCE; ++i) {
+                multiply_step(sums, lane, first + i);
+                if (HAS_MINIMA) add_terms_of_a(sums_of_a, lane, first + i);
+            }
         }
-        const uint rows_at = STAGE + s * SCALE_LINE / 4 + lane.x;
-        const uint columns_at = STAGE + (s * SCALE_LINE + SCALED_ROWS) / 4 + lane.y;
+        const uint rows_at = s * SCALE_LINE / 4 + lane.x;
+        const uint columns_at = (s * SCALE_LINE + SCALED_ROWS) / 4 + lane.y;
         [[unroll]] for (uint i = 0; i < FRAGMENT_M; ++i) {
-            const float row_scale = A_GROUP_K == 0 ? 1.0 : sh[rows_at + i / 4 * LANES_M][i % 4];
+            const float row_scale = A_GROUP_K == 0 ? 1.0 : staged_scales(rows_at + i / 4 * LANES_M)[i % 4];
             [[unroll]] for (uint j = 0; j < X4_N; ++j) {
-                const ACC4 scales = sh[columns_at + j * LANES_N];
-                acc.x4[i][j] += sum.x4[i][j] * row_scale * scales;
+                const vec4 scales = staged_scales(columns_at + j * LANES_N);
+                acc.x4[i][j] += vec4(sums.x4[i][j]) * row_scale * scales;
                 if (HAS_MINIMA)
-                    acc.x4[i][j] +=
-                        sums_of_a[i / 4][i % 4] * row_scale * sh[columns_at + TILE_N / 4 + j * LANES_N];
+                    acc.x4[i][j] += float(sums_of_a[i / 4][i % 4]) * row_scale *
+                                    staged_scales(columns_at + TILE_N / 4 + j * LANES_N);
             }
         }
     }
@@ -111,10 +128,9 @@ void multiply(inout Acc acc) {
 #else
 void multiply(inout Acc acc) {
     const uvec2 lane = lane_position();
-    [[dont_unroll]] for (uint first = 0; first < TILE_K; first += UNROLLED_K)
-        [[unroll]] for (uint k = 0; k < UNROLLED_K; ++k)
-            if (TILE_K % UNROLLED_K == 0 || first + k < TILE_K)
-                multiply_step(acc, lane, first + k);
+    [[dont_unroll]] for (uint first = 0; first < STEPS; first += UNROLLED_STEPS)
+        [[unroll]] for (uint i = 0; i < UNROLLED_STEPS; ++i)
+            if (STEPS % UNROLLED_STEPS == 0 || first + i < STEPS) multiply_step(acc, lane, first + i);
 }
 #endif
 
@@ -170,8 +186,8 @@ uint value_column(const uint i) { return i % VALUE_COLUMNS; }
 // The memory of the k-tiles is the scratch memory, too.
 const uint VALUE_STRIDE = FMA_SCRATCH_LINE(TILE_N);
 void begin_scratch() { barrier(); }
-void set_scratch(const uint at, const vec4 value) { sh[at] = acc_of_bits(floatBitsToUint(value)); }
-vec4 scratch(const uint at) { return uintBitsToFloat(bits_of_acc(sh[at])); }
+void set_scratch(const uint at, const vec4 value) { sh[at] = floatBitsToUint(value); }
+vec4 scratch(const uint at) { return uintBitsToFloat(sh[at]); }
 
 const uint SUMS = VALUE_COLUMNS;
 const uint MOST_SUMS = MOST_VALUE_COLUMNS;

@@ -30,6 +30,9 @@ std::uint32_t workgroup_size(const Config& c) {
   return saturated_product(c.tile_m / l.fragment_m, c.tile_n / l.fragment_n);
 }
 
+// Elements of K that are multiplied at once.
+std::uint32_t step(DataType type) { return FMA_STEP(size_in_bytes(type)); }
+
 bool check(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = *s.problem;
@@ -39,6 +42,10 @@ bool check(const Case& s) {
   }
   if (c.tile_m % fragment.m != 0 || c.tile_n % fragment.n != 0) {
     return s.refuse("tile ", tile_of(c), " does not divide into fragments of ", fragment);
+  }
+  if (const std::uint32_t k = step(p.input_type()); c.tile_k % k != 0) {
+    return s.refuse("tile ", tile_of(c), " is ", c.tile_k, " deep: not a multiple of ", k,
+                    ", which are multiplied at once");
   }
   // An invocation holds what belongs together.
   if (p.gated && fragment.n % (2 * x4) != 0) {
@@ -57,7 +64,9 @@ bool check(const Case& s) {
 }
 
 std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& p, const Limits&) {
-  const std::uint64_t stage = FMA_STAGE(c.tile_m, c.tile_n, c.tile_k) + staged_scales_units(c, p);
+  const std::uint64_t stage =
+      FMA_STAGE(c.tile_m, c.tile_n, c.tile_k, size_in_bytes(p.input_type())) +
+      staged_scales_units(c, p);
   const std::uint64_t scratch =
       keeps_tiles(c.rows) ? FMA_SCRATCH(c.tile_m, c.tile_n, fma(c).fragment_m) : 0;
   const std::uint64_t sums =
@@ -87,18 +96,19 @@ std::optional<Config> smaller(const Config& config) {
   return c;
 }
 
-void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps& caps) {
+void propose(std::vector<Config>& out, const ResolvedProblem& p, const DeviceCaps& caps) {
+  const std::uint32_t step_k = step(p.input_type());
   constexpr std::uint32_t fewest_invocations = 32;
   for (const auto& [rows, columns] : {std::pair{4u, 4u}, {4u, 8u}, {8u, 4u}, {8u, 8u}}) {
     for (const std::uint32_t m : {8u, 16u, 32u, 64u, 128u, 256u}) {
       for (const std::uint32_t n : {8u, 16u, 32u, 64u, 128u, 256u}) {
-        for (const std::uint32_t k : {8u, 16u, 32u}) {
+        for (const std::uint32_t steps : {8u, 16u, 32u}) {
           if (m < rows || n < columns) continue;
           const Config c{
               .loop = FmaLoop{.fragment_m = rows, .fragment_n = columns, .peel = !is_cpu(caps)},
               .tile_m = m,
               .tile_n = n,
-              .tile_k = k};
+              .tile_k = steps * step_k};
           if (workgroup_size(c) >= fewest_invocations) out.push_back(c);
         }
       }

@@ -66,15 +66,18 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
 constexpr double depth_of_integer_sum = 50.0;
 // The time to scale f32 sums, relative to the products (bench/NOTES.md, "8-bit floats").
 constexpr double time_of_float_sums = 1.5;
-// Main loop fma converts and multiplies a sum (derived).
-constexpr double depth_of_fma_sum = 2.0;
+// Main loop fma converts and multiplies a sum: two instructions, each as long as a step (derived).
+constexpr double steps_of_fma_sum = 2.0;
 
 double cost(const Config& c, const Computation& computation, const TimingModel&,
             const ProductCost& product) {
   const ResolvedProblem& p = computation.asked();
   if (!p.b.quantisation || !p.input->group_sums || p.k == 0) return 0.0;
   const auto depth = static_cast<double>(summed_depth(c, p));
-  if (c.main_loop() == MainLoop::fma) return product.microseconds * depth_of_fma_sum / depth;
+  if (c.main_loop() == MainLoop::fma) {
+    const double step = FMA_STEP(size_in_bytes(p.input_type()));
+    return product.microseconds * steps_of_fma_sum * step / depth;
+  }
   if (is_floating(p.input->sums())) return product.microseconds * time_of_float_sums;
   return product.microseconds * depth_of_integer_sum / depth;
 }
