@@ -132,6 +132,12 @@ struct KhrLoop {
   // before the epilogue uses the first. This is faster on GPUs. Without it the code is half as
   // long, and compiles faster on CPU implementations.
   bool peel = true;
+
+  // khr with `peel` alone. An iteration of the main loop is: load a k-tile, multiply, barrier,
+  // store, barrier. Rotates the loop, so that iterations begin with the last barrier. The steps are
+  // the same, but compilers overlap others. Most often this is faster where one workgroup fills a
+  // compute unit, and slower where several do.
+  bool rotate = false;
   bool operator==(const KhrLoop&) const = default;
 };
 

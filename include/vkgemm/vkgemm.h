@@ -755,6 +755,7 @@ VKGEMM_API VkgemmStatus vkgemm_problem_command_line(const VkgemmProblem* problem
 //   nv           invocations=N, unroll_k=1
 //   khr, khr_ring, khr_direct
 //                fragment=MxNxK, subgroups=MxN, subgroup_size=N, subtiles=1, peel=1
+//   khr          rotate=0
 //   khr_direct   ahead=1, swap_a=0, interleave_k=0, subgroups_k=1, code_run=1
 //   fma          fragment=MxN, peel=1
 //   skinny       nothing more
@@ -850,7 +851,8 @@ typedef struct VkgemmDeviceCaps {
   uint32_t flexible_shape_count;        // of vkgemm_caps_flexible_shape()
   uint32_t denial_count;                // of vkgemm_caps_denial()
   uint32_t kernel_kind_count;           // of vkgemm_caps_kernel_kind()
-  VkBool32 int8_arithmetic;             // shaderInt8 and storageBuffer8BitAccess: 8-bit types
+  // shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct: 8-bit types.
+  VkBool32 int8_arithmetic;
 } VkgemmDeviceCaps;
 
 // The limits that decide which configurations are legal, and how many workgroups are resident.

@@ -254,7 +254,8 @@
     X(102, SCATTER, SCATTER_NONE) \
     X(103, INDEXED_B, 0)    /* a group's matrix B has an index */ \
     X(104, GROUP_ENDS, 0)    /* the numbers of where groups end follow those of where they begin */ \
-    X(105, A_GROUP_K, 0)    /* of K, in which a row of A has a scale: scaled_sums.glsl; 0: none */
+    X(105, A_GROUP_K, 0)    /* of K, in which a row of A has a scale: scaled_sums.glsl; 0: none */ \
+    X(106, ROTATE, 0)       /* KhrLoop::rotate */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

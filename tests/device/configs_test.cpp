@@ -109,8 +109,8 @@ struct Tail {
   bool vectors;
 };
 
-testing::AssertionResult passes_as_ring(const Config& config, DataType input, Layout a, Layout b,
-                                        std::uint64_t k_tiles, Tail tail) {
+testing::AssertionResult passes_at_depth(const Config& config, DataType input, Layout a, Layout b,
+                                         std::uint64_t k_tiles, Tail tail) {
   const std::uint64_t k = k_tiles * config.tile_k + tail.elements;
   Problem problem = gemm({config.tile_m + 8u, config.tile_n, k}, input);
   problem.a.layout = a;
@@ -149,7 +149,7 @@ TEST_P(Candidates, EveryDepthOfARing) {
            {Tail{0, true}, Tail{8, true}, Tail{half - 1, false}, Tail{half + 1, false}}) {
         for (std::uint64_t k_tiles = 0; k_tiles <= 8; ++k_tiles) {
           ASSERT_TRUE(
-              passes_as_ring(config, input, Layout::row_major, Layout::row_major, k_tiles, tail));
+              passes_at_depth(config, input, Layout::row_major, Layout::row_major, k_tiles, tail));
         }
       }
     }
@@ -177,7 +177,7 @@ void every_layout_of_a_ring(Path path) {
         // Compiles slowly; without a tail it is what EveryDepthOfARing has.
         if (on_cpu() && (peels(config) ? tail.elements <= 8 : tail.elements == 0)) continue;
         for (const std::uint64_t k_tiles : {0u, 1u, 2u, 3u, 5u, 8u}) {
-          ASSERT_TRUE(passes_as_ring(config, input, a, b, k_tiles, tail));
+          ASSERT_TRUE(passes_at_depth(config, input, a, b, k_tiles, tail));
         }
       }
     }
@@ -188,6 +188,31 @@ TEST_P(Candidates, EveryLayoutOfARing) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   every_layout_of_a_ring(GetParam());
 }
+
+// A loop that is peeled begins and ends in as many ways, where it is rotated and where it is not.
+TEST_P(Candidates, EveryDepthOfAPeeledLoop) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  int ran = 0;
+  const DataType input = inputs_of(GetParam()).front();
+  for (const Config& config : small_configs(GetParam(), input)) {
+    if (config.main_loop() != MainLoop::khr || !peels(config)) continue;
+    if (on_cpu() && ran != 0) break;  // each compiles slowly
+    for (const bool rotate : {false, true}) {
+      Config c = config;
+      std::get<KhrLoop>(c.loop).rotate = rotate;
+      for (const Tail tail : {Tail{0, true}, Tail{8, true}}) {
+        for (const std::uint64_t k_tiles : {0u, 1u, 2u, 3u}) {
+          ASSERT_TRUE(
+              passes_at_depth(c, input, Layout::row_major, Layout::row_major, k_tiles, tail));
+          ++ran;
+        }
+      }
+    }
+  }
+  if (GetParam() != Path::khr) GTEST_SKIP() << "main loop khr alone is rotated";
+  EXPECT_GT(ran, 0);
+}
+
 // N, K and the leading dimensions as constants of the pipeline.
 TEST_P(Candidates, StaticShapes) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));

@@ -137,6 +137,10 @@ TEST(Lower, TilingConstants) {
   EXPECT_EQ(khr[SPEC_SUBTILES], 4u);
   EXPECT_EQ(khr[SPEC_SWIZZLE], 8u);
   EXPECT_EQ(khr[SPEC_PEEL], 1u);
+  EXPECT_EQ(khr[SPEC_ROTATE], 0u);
+  Config rotated = khr_config;
+  test::set(rotated, "rotate", 1);
+  EXPECT_EQ(constant(rotated, gemm(64, 64, 64), SPEC_ROTATE), 1u);
   Config ring = khr_config;
   descriptor(MainLoop::khr_ring).enter(ring);
   test::set(ring, "peel", 0);

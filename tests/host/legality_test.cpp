@@ -223,6 +223,16 @@ TEST(Legality, Khr) {
            "subtiles is 8"},
           {"subtiles 0", [](Setting& s) { set(s.config, "subtiles", 0); },
            "subtiles is 0: main loop khr takes 1 to 1024"},
+          {"rotated", [](Setting& s) { set(s.config, "rotate", 1); }, ""},
+          {"rotated, not peeled",
+           [](Setting& s) { set(s.config, "rotate", 1), set(s.config, "peel", 0); },
+           "rotate is 1: only khr with peel=1 rotates its loop"},
+          {"a rotated ring",
+           [](Setting& s) {
+             descriptor(MainLoop::khr_ring).enter(s.config);
+             std::get<KhrRingLoop>(s.config.loop).rotate = true;
+           },
+           "rotate is 1: only khr"},
           {"a ring", [](Setting& s) { descriptor(MainLoop::khr_ring).enter(s.config); }, ""},
           {"a ring, 80x64 per subgroup",
            [](Setting& s) {
@@ -276,6 +286,14 @@ TEST(Legality, Fma) {
              s.config.tile_k = 12;
            },
            ""},
+          {"tile_k 18, s8, K not adjacent",
+           [](Setting& s) {
+             s.problem = gemm(64, 64, 64, DataType::s8);
+             s.problem.d.type = DataType::s32;
+             s.problem.a.layout = Layout::col_major;
+             s.config.tile_k = 18;
+           },
+           "tile 64x64x18 is 18 deep: not a multiple of 4"},
           {"registers",
            [](Setting& s) { s.config = test::config("fma:tile=64x64x16,fragment=16x12"); },
            "does not divide"},

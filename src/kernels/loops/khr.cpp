@@ -1,4 +1,8 @@
 // khr.cpp: the main loop that stages one k-tile at a time for subgroup-scope matrices.
+#include <algorithm>
+#include <array>
+#include <iterator>
+
 #include "kernels/loops/khr_fragments.hpp"
 #include "kernels/parts/quantised.hpp"
 
@@ -8,6 +12,14 @@ namespace {
 // 64x96 per subgroup of 32 (192 each) spills on the H200 (driver 580.159.04), 80x64 (160 each) does
 // not. Compilers with smaller register files refuse more by rows of the tables.
 constexpr std::uint32_t most_accumulators = 160;
+
+constexpr auto parameters = [] {
+  std::array<Parameter, std::size(khr_parameters<KhrLoop>) + 1> all{};
+  std::ranges::copy(khr_parameters<KhrLoop>, all.begin());
+  all.back() = of_loop<KhrLoop, &KhrLoop::rotate>(
+      {.name = "rotate", .fields = {"rotate"}, .max = 1, .left_out = 0});
+  return all;
+}();
 
 constexpr std::uint32_t proposed_depths[] = {1, 2, 4};
 
@@ -60,9 +72,13 @@ extern constexpr LoopDescriptor khr_loop = [] {
   loop.loop = MainLoop::khr;
   loop.name = "khr";
   loop.converts = true;
-  loop.parameters = khr_parameters<KhrLoop>;
+  loop.parameters = parameters;
   loop.most_accumulators = most_accumulators;
   loop.check = check_khr;
+  loop.specialize = [](Constants& constants, const Config& c) {
+    specialize_khr(constants, c);
+    constants.set(SPEC_ROTATE, khr(c).rotate);
+  };
   loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem& p, const Limits&) {
     const std::uint32_t stage = KHR_STAGE(is_k_inner_a(p), is_k_inner_b(p), c.tile_m, c.tile_n,
                                           c.tile_k, size_in_bytes(p.input_type()));

@@ -145,6 +145,9 @@ bool check_khr(const Case& s) {
     return s.refuse("tile ", tile_of(c), " does not divide into subgroups ",
                     Size2{l.subgroups_m, l.subgroups_n}, " of ", "fragment ", fragment);
   }
+  if (l.rotate && (c.main_loop() != MainLoop::khr || !l.peel)) {
+    return s.refuse("rotate is 1: only khr with peel=1 rotates its loop");
+  }
   const std::uint32_t rows = fragment_rows(c);
   if (rows % l.subtiles != 0) {
     return s.refuse("subtiles is ", l.subtiles, ": does not divide the ", rows,
