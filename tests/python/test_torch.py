@@ -4,6 +4,7 @@ import doctest
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +17,7 @@ try:
 except ImportError as error:
     WHY = str(error)
 
+EXPERTS = Path(__file__).parents[1] / "examples/moe_layer.py"
 HOST_US = 25  # what a cached call may take of the host
 
 # What a process runs that ends with tensors in its hands, and with work in flight.
@@ -121,6 +123,13 @@ else:
         def test_the_end_with_tensors_alive(self):
             ended = subprocess.run([*PYTHON, "-c", LEAVES], capture_output=True, text=True)
             self.assertEqual((ended.returncode, ended.stderr, ended.stdout), (0, "", "512.0\n"))
+
+        def test_a_layer_of_experts(self):
+            """The example compares its results with float64."""
+            for sizes in ([], ["--tokens", "37", "--experts", "5", "--chosen", "5", "--hidden", "96"]):
+                ended = subprocess.run([*PYTHON, EXPERTS, "--repeat", "1", *sizes],
+                                       capture_output=True, text=True)
+                self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
         def test_memory_is_given_back(self):
             device = self.connected()
