@@ -2,6 +2,7 @@
 #version 460
 #extension GL_EXT_bfloat16 : require
 #extension GL_EXT_float_e4m3 : require
+#extension GL_EXT_integer_dot_product : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_NV_cooperative_matrix2 : require
@@ -21,4 +22,5 @@ void main() {
   coopMatPerElementNV(c, c, twice);
   coopmat<floate4m3_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA> bytes =
       coopmat<floate4m3_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>(floate4m3_t(1.0));
+  const int sum = dotPacked4x8EXT(1, 1);
 }

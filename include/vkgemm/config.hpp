@@ -133,10 +133,9 @@ struct KhrLoop {
   // long, and compiles faster on CPU implementations.
   bool peel = true;
 
-  // khr with `peel` alone. An iteration of the main loop is: load a k-tile, multiply, barrier,
-  // store, barrier. Rotates the loop, so that iterations begin with the last barrier. The steps are
-  // the same, but compilers overlap others. Most often this is faster where one workgroup fills a
-  // compute unit, and slower where several do.
+  // Only khr with `peel` has it. An iteration of the main loop loads a k-tile, multiplies, waits at
+  // a barrier, stores, and waits at a barrier. A rotated loop begins its iterations with the last
+  // barrier. The steps are the same, but compilers schedule them differently (bench/NOTES.md).
   bool rotate = false;
   bool operator==(const KhrLoop&) const = default;
 };
@@ -184,9 +183,9 @@ struct FmaLoop {
   bool operator==(const FmaLoop&) const = default;
 };
 
-// The skinny loop has no parameters of its own. Each invocation reads 8×8 pieces of B, and keeps
-// sums for all rows of the tile, at most 8. The tile_k / 8 invocations of the same columns then add
-// their sums.
+// The skinny loop has no parameters of its own. Each invocation reads 8×8 pieces of B, or 16 deep
+// pieces of 4 columns if B holds codes of s8. It keeps sums for all rows of the tile, at most 8.
+// The invocations of the same columns then add their sums.
 struct SkinnyLoop {
   bool operator==(const SkinnyLoop&) const = default;
 };

@@ -262,10 +262,6 @@
 #define ROW_BLOCK 1024
 #define ROW_LEAST_TILE_N 32  // of tiles that share rows
 
-// The piece of B that an invocation of the skinny loop reads at a time: so many elements along K
-// and along N.
-#define SKINNY_PIECE 8
-
 // So many bytes along K change places with each other, word by word: INTERLEAVE_K.
 #define INTERLEAVED_BYTES 64
 #define INTERLEAVED_WORDS (INTERLEAVED_BYTES / 4)

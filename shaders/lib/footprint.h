@@ -70,8 +70,12 @@
     ((tile_k) / SCALED_SUM_DEPTH(tile_k, a_group, b_group) *    \
      (((a_group) == 0 ? 0 : (tile_m)) + 2 * (tile_n)) / 4)
 
-// skinny adds up one row of the tile at a time, of invocations that are SKINNY_PIECE deep each.
-#define SKINNY_SUMS(tile_n, tile_k) ((tile_k) / SKINNY_PIECE * ((tile_n) / 4))
+// skinny's invocations have pieces of B, of 8 columns and 8 of K. Pieces of s8 have 4 columns and 16 of K. The loop adds up
+// one row of the tile at a time.
+#define SKINNY_PIECE_N(in_bytes) ((in_bytes) == 1 ? 4 : 8)
+#define SKINNY_PIECE_K(in_bytes) ((in_bytes) == 1 ? 16 : 8)
+#define SKINNY_PIECE_ELEMENTS 64
+#define SKINNY_SUMS(tile_n, tile_k, in_bytes) ((tile_k) / SKINNY_PIECE_K(in_bytes) * ((tile_n) / 4))
 
 // The bytes of a row's state (row_state.glsl) in memory. A state of moments has z.
 #define ROW_STATE_BYTES(moments) ((moments) ? 12 : 8)

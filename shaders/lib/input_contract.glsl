@@ -15,7 +15,7 @@
 //   rounded_pair(vec2)          the bits of two floats, rounded as by rounded_bits; used if CONVERTED_TO
 //   float8_elements(uint, type) the bits of four 8-bit floats, as elements; used if CONVERTED_TO
 //   SUM_SCALAR                  the scalar of sums over groups of K, if scaled_sums.glsl adds them up
-//   HAS_DOT_PRODUCTS            defined if main loop fma multiplies four elements at once: loops/fma_dots.glsl
+//   HAS_DOT_PRODUCTS            defined if fma and skinny multiply four elements at once: loops/fma_dots.glsl
 //   COMPUTES_IN_F16             defined if the direct loop computes values of codes in f16: codes.glsl
 // A type that has fragments also supplies:
 //   WORD                        the elements of a word, a vector

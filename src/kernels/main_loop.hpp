@@ -104,6 +104,8 @@ struct LoopDescriptor {
 
   // Loops whose rates are of one scale, and whose instructions one self-test proves, name the same.
   MainLoop kin = {};
+  // The loop whose kinds of this input cover it; null: `kin`.
+  MainLoop (*tried_as)(DataType input) = nullptr;
 
   // The invocations of a workgroup. The configuration's ranges need not be legal.
   std::uint32_t (*invocations)(const Config&) = nullptr;

@@ -22,7 +22,8 @@ bool covers(const Denial& denial, const Config& c, DataType input) noexcept {
 
 bool covers(const KernelKind& kind, const Config& c, const Inputs& inputs) noexcept {
   const LoopDescriptor& loop = descriptor(c);
-  return kind.loop == loop.kin && kind.input == inputs.type &&
+  const MainLoop tried_as = loop.tried_as != nullptr ? loop.tried_as(inputs.type) : loop.kin;
+  return kind.loop == tried_as && kind.input == inputs.type &&
          (inputs.codes || operands_of(kind) != KindOperands::codes) && loop.covers(kind, c);
 }
 

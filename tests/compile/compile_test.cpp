@@ -497,7 +497,8 @@ TEST(CompileQuantised, TheBestWithoutSpills) {
 // Rows that become codes: kept in registers, and several to a workgroup.
 TEST(CompileQuantiseRows, EveryPipeline) {
   if (!runner().caps().int8_arithmetic) {
-    GTEST_SKIP() << runner().caps().name << " has no shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct";
+    GTEST_SKIP() << runner().caps().name
+                 << " has no shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct";
   }
   for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
     for (const std::uint64_t columns : {8u, 9u, 100u, 4096u}) {

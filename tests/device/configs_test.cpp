@@ -189,7 +189,7 @@ TEST_P(Candidates, EveryLayoutOfARing) {
   every_layout_of_a_ring(GetParam());
 }
 
-// A loop that is peeled begins and ends in as many ways, where it is rotated and where it is not.
+// A peeled loop begins and ends in as many ways, rotated or not.
 TEST_P(Candidates, EveryDepthOfAPeeledLoop) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   int ran = 0;

@@ -259,9 +259,11 @@ TEST(OddDevices, QuantiseNoRowsWithoutBytes) {
                            &VkPhysicalDeviceVulkan13Features::shaderIntegerDotProduct>}};
   for (const Odd& odd_device : lacking) {
     const auto device = another_runner(told(odd_device));
-    EXPECT_TRUE(fails_with(
-        device->context().plan_quantise_rows({.rows = 4, .columns = 8}), Status::unsupported,
-        {caps().name, ": codes.type is s8: it needs shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct"}));
+    EXPECT_TRUE(fails_with(device->context().plan_quantise_rows({.rows = 4, .columns = 8}),
+                           Status::unsupported,
+                           {caps().name,
+                            ": codes.type is s8: it needs shaderInt8, storageBuffer8BitAccess and "
+                            "shaderIntegerDotProduct"}));
   }
 }
 

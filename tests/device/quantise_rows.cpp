@@ -21,7 +21,8 @@ oracle::View view_of(const RowQuantisation& q, const Matrix& matrix) {
 
 std::string why_not_quantised(const headless::Runner& device) {
   if (device.caps().int8_arithmetic) return {};
-  return device.caps().name + " has no shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct";
+  return device.caps().name +
+         " has no shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct";
 }
 
 QuantisedRows::QuantisedRows(const RowQuantisation& quantisation, std::uint64_t shift)

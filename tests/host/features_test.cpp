@@ -66,8 +66,11 @@ TEST(Features, AreReadFromTheStructuresOfExtensions) {
   auto float16 = structure<VkPhysicalDeviceShaderFloat16Int8Features>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &size_control);
   float16.shaderFloat16 = VK_TRUE;
+  auto dot_product = structure<VkPhysicalDeviceShaderIntegerDotProductFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, &float16);
+  dot_product.shaderIntegerDotProduct = VK_TRUE;
   auto unknown = structure<VkPhysicalDeviceRobustness2FeaturesEXT>(
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT, &float16);
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT, &dot_product);
   auto head =
       structure<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &unknown);
 
@@ -75,6 +78,7 @@ TEST(Features, AreReadFromTheStructuresOfExtensions) {
   expected.add(Feature::maintenance4);
   expected.add(Feature::compute_full_subgroups);
   expected.add(Feature::shader_float16);
+  expected.add(Feature::shader_integer_dot_product);
   EXPECT_EQ(read_features(&head), expected);
 }
 

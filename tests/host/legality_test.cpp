@@ -227,6 +227,12 @@ TEST(Legality, Khr) {
           {"rotated, not peeled",
            [](Setting& s) { set(s.config, "rotate", 1), set(s.config, "peel", 0); },
            "rotate is 1: only khr with peel=1 rotates its loop"},
+          {"a ring that was rotated",
+           [](Setting& s) {
+             set(s.config, "rotate", 1);
+             descriptor(MainLoop::khr_ring).enter(s.config);
+           },
+           ""},
           {"a rotated ring",
            [](Setting& s) {
              descriptor(MainLoop::khr_ring).enter(s.config);
@@ -251,6 +257,15 @@ TEST(Legality, Khr) {
       });
 }
 
+// 8-bit activations.
+void set_codes(Setting& s, std::string_view config) {
+  s.problem = gemm(64, 64, 64, DataType::s8);
+  s.problem.d.type = DataType::f16;
+  s.problem.b = {.type = DataType::s8, .packing = Packing::packed};
+  s.problem.quantised_b = {.type = CodeType::int4, .group_k = 32};
+  s.config = test::config(config);
+}
+
 TEST(Legality, Fma) {
   expect_cases(
       fma_config,
@@ -269,6 +284,17 @@ TEST(Legality, Fma) {
            "tile 9x64x64 has 9 rows"},
           {"few rows, tile", [](Setting& s) { s.config = test::config("skinny:tile=4x60x64"); },
            "tile 4x60x64 does not divide into pieces of 8x8"},
+          {"few rows of s8", [](Setting& s) { set_codes(s, "skinny:tile=4x64x64,pack=b"); }, ""},
+          {"few rows of s8, half a piece",
+           [](Setting& s) { set_codes(s, "skinny:tile=4x64x72,pack=b"); },
+           "tile 4x64x72 does not divide into pieces of 4x16"},
+          {"few rows of s8, without codes",
+           [](Setting& s) {
+             s.problem = gemm(64, 64, 64, DataType::s8);
+             s.problem.d.type = DataType::s32;
+             s.config = test::config("skinny:tile=4x64x64");
+           },
+           "main loop skinny"},
           {"fragment 0", [](Setting& s) { set(s.config, "fragment_n", 0); }, "fragment_n is 0"},
           {"tile", [](Setting& s) { s.config.tile_m = 68; },
            "tile 68x64x16 does not divide into fragments of 8x8"},

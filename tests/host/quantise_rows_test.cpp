@@ -173,8 +173,9 @@ TEST(QuantiseRowsStep, DevicesThatCanNot) {
   };
   DeviceCaps without = h200();
   without.int8_arithmetic = false;
-  EXPECT_EQ(why(good(), without),
-            "codes.type is s8: it needs shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct");
+  EXPECT_EQ(
+      why(good(), without),
+      "codes.type is s8: it needs shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct");
   RowQuantisation many = good();
   many.rows = many.batch = (std::uint64_t{1} << 31) - 1;
   many.columns = 1;

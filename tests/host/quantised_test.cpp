@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "expectations.hpp"
+#include "kernels/part.hpp"
 #include "kernels/parts/quantised.hpp"
 #include "lib/quantised.h"
 #include "oracle/reference.hpp"
@@ -331,6 +332,42 @@ TEST(Quantisation, ScalesOfSumsWhereExactOrQuicker) {
   EXPECT_EQ(of(small, f16, DataType::bf16), SCALES_OF_GROUPS);
   EXPECT_TRUE(rounds_elements(parse_config(large).value(), f32, input_of(DataType::f16)));
   EXPECT_FALSE(rounds_elements(parse_config(small).value(), f32, input_of(DataType::f16)));
+}
+
+// explain() says the depth of K over which a sum is exact.
+TEST(Quantisation, SumsHaveADepth) {
+  const auto depth = [](std::string_view config, std::uint32_t a_group_k = 0) {
+    Problem problem = quantised({.type = CodeType::int4, .group_k = 128}, 256, 512);
+    problem.m = 128;
+    problem.a.type = problem.b.type = DataType::s8;
+    problem.b.packing = Packing::packed;
+    problem.a_group_k = a_group_k;
+    problem.epilogue.row_scales = Scales::shared;
+    const auto resolved = resolve(problem);
+    EXPECT_TRUE(resolved);
+    const Config c = parse_config(config).value();
+    const DispatchPlan plan = test::lowered(problem, c);
+    std::string text;
+    for (const Part* part : parts()) {
+      if (part->describe != nullptr) text += part->describe(c, *resolved, plan);
+    }
+    const std::size_t at = text.find("exact over ");
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + 11));
+  };
+  EXPECT_EQ(depth("skinny:tile=4x64x256,pack=b"), 16);
+  EXPECT_EQ(depth("fma:tile=64x64x64,fragment=8x8,pack=b"), 64);
+  // Sums that stay in registers are as deep as the group, or K.
+  constexpr std::string_view few =
+      "khr:tile=128x128x64,fragment=16x16x32,subgroups=2x2,"
+      "subgroup_size=32,subtiles=4,pack=b";
+  constexpr std::string_view many =
+      "khr:tile=128x128x64,fragment=16x16x32,subgroups=4x2,"
+      "subgroup_size=32,subtiles=2,pack=b";
+  EXPECT_EQ(depth(few), 64);
+  EXPECT_EQ(depth(many), 128);
+  EXPECT_EQ(depth(many, 128), 128);
+  EXPECT_EQ(depth(many, 64), 64);
+  EXPECT_EQ(depth(many, 32), 32);
 }
 
 // bf16 rounds 1 + 2^-8 to 1: a kernel that scales sums must not have the other's result.

@@ -397,6 +397,21 @@ TEST(Verdicts, OfOtherPaths) {
   EXPECT_TRUE(is_legal(skinny, f16, caps));
 }
 
+// Dot products are tried by fma alone.
+TEST(Verdicts, OfFmaHoldForSkinnyS8) {
+  Problem problem = gemm(8, 512, 512, DataType::s8);
+  problem.d.type = DataType::f16;
+  problem.b = {.type = DataType::s8, .packing = Packing::packed};
+  problem.quantised_b = {.type = CodeType::int4, .group_k = 32};
+  const ResolvedProblem s8 = resolved(problem);
+  const Config skinny = parse_config("skinny:tile=3x16x32,pack=b").value();
+  DeviceCaps caps = h200();
+  EXPECT_TRUE(is_legal(skinny, s8, caps));
+  caps.verdicts = {
+      {.kind = {.loop = MainLoop::fma, .input = DataType::s8}, .outcome = Outcome::wrong_result}};
+  EXPECT_FALSE(is_legal(skinny, s8, caps));
+}
+
 TEST(Denials, HoldUnlessTheSelfTestPassed) {
   const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
   DeviceCaps caps = h200();

@@ -144,6 +144,14 @@ uvec2 load_codes(uint64_t at) {
 
 #ifdef HAS_SCALED_SUMS
 const uint S8_FACTOR = S8_CODE_FACTOR(CODES, SCALE_TYPE, CODE_ZEROS);
+const bool HAS_MINIMA = CODE_ZEROS >= ZEROS_FLOATS;
+
+// A column's factor and minimum: an element is factor * integer + minimum.
+vec2 column_scales(const uvec2 entry) {
+    const Scale s = scale_of(entry);
+    const float factor = S8_FACTOR == 1 ? s.factor : s.factor * (1.0 / 16.0);
+    return vec2(factor, CODE_ZEROS == ZEROS_FLOATS ? -s.factor * s.zero : s.minimum);
+}
 
 // The words of a group, and the elements that they stand for, below a scale: integers, or 8-bit floats as 16-bit ones.
 uvec4 code_words(uint64_t at) {

@@ -1,6 +1,6 @@
 // fma.glsl: multiply-adds without matrices: true f32 arithmetic for every float input type (fma_numbers.glsl), and dot
 // products of four s8 (fma_dots.glsl). A and B are staged in shared memory with K as the outer direction, so that an
-// invocation reads neighbours along M and N as vectors of four. A *step* is what is multiplied at once along K.
+// invocation reads neighbours along M and N as vectors of four. A *step* is the depth of K that one instruction multiplies.
 const bool SPREAD_LINES = false;
 #include "staging.glsl"
 
@@ -37,7 +37,7 @@ uvec2 lane_position() {
 // The included file supplies
 //   TERMS4                      four lines of a step, a vector
 //   SUM4                        four sums, as they are added up: an ACC4 but for sums over groups
-//   terms_of(uvec4, k_inner)    what stands in shared memory
+//   terms_of(uvec4, k_inner)    converts staged words to terms
 //   multiply_terms(a, TERMS4 b, sum)
 //                               the sum and the products of one line of A and four of B
 //   ONE_TERM                    a line of ones
@@ -64,7 +64,7 @@ struct Sums {
 #define Sums Acc
 #endif
 
-void load_terms_of_a(out TERMS4 a[X4_M], const uvec2 lane, const uint step) {
+void load_terms_of_a(inout TERMS4 a[X4_M], const uvec2 lane, const uint step) {
     [[unroll]] for (uint i = 0; i < X4_M; ++i)
         a[i] = terms_of(sh[step * A_STRIDE + i * LANES_M + lane.x], A_K_INNER);
 }
@@ -79,8 +79,8 @@ void multiply_step(inout Sums sums, const uvec2 lane, const uint step) {
             sums.x4[i][j] = multiply_terms(a[i / 4][i % 4], b[j], sums.x4[i][j]);
 }
 
-// So many steps in a row without a branch. More save the loop's overhead. But the code of large fragments then exceeds the
-// instruction cache, and compilers load all words of dot products first, for want of registers to spill them (bench/NOTES.md).
+// So many steps in a row without a branch. More of them save the loop's overhead. But large fragments and dot products were
+// slower with more (bench/NOTES.md).
 const uint UNROLLED_STEPS = FRAGMENT_M * FRAGMENT_N > 64 ? 8 : STEP_K > 1 ? 8 : STEPS;
 
 #ifdef HAS_SCALED_SUMS

@@ -1,17 +1,16 @@
-// skinny.glsl: multiply-adds for few rows of A, where what counts is reading B once,
-// as fast as may be. An invocation reads its own pieces of B, 8 × 8 elements, and what it needs of
-// A straight into registers. Nothing is staged, so nobody waits for anybody, and all lines of a
-// piece are on their way at once. Invocations that share columns add up their sums at the end, in
-// order of K.
+// skinny.glsl: few rows of A, for which the loop reads B once, as fast as possible. An invocation reads pieces of B of its
+// own and the elements of A that these pieces need, without shared memory or barriers. All lines of a piece are in flight
+// at once. Invocations that share columns add up their sums at the end, in order of K.
 #define OWN_STORE_TILE
 #include "../inputs/codes.glsl"
 #include "../inputs/converted.glsl"
 #include "../epilogue/column_sums.glsl"
 
-const uint PIECE = SKINNY_PIECE;
-const uint LANES_N = TILE_N / PIECE;
-const uint LANES_K = TILE_K / PIECE;
-const uint GROUPS = PIECE / GROUP;  // of a line of a piece
+// Columns and depth of a piece.
+const uint PIECE_N = SKINNY_PIECE_N(IN_BYTES);
+const uint PIECE_K = SKINNY_PIECE_K(IN_BYTES);
+const uint LANES_N = TILE_N / PIECE_N;
+const uint LANES_K = TILE_K / PIECE_K;
 
 const bool A_K_INNER = A_COL_MAJOR == 0;
 const bool B_K_INNER = B_COL_MAJOR != 0;
@@ -21,12 +20,12 @@ const bool B_K_INNER = B_COL_MAJOR != 0;
 shared vec4 sums[LANES_K][TILE_N / 4];
 
 struct Acc {
-    vec4 row[TILE_M][PIECE / 4];
+    vec4 row[TILE_M][PIECE_N / 4];
 };
 
 void acc_clear(inout Acc acc) {
     [[unroll]] for (uint m = 0; m < TILE_M; ++m)
-        [[unroll]] for (uint x = 0; x < PIECE / 4; ++x) acc.row[m][x] = vec4(0.0);
+        [[unroll]] for (uint x = 0; x < PIECE_N / 4; ++x) acc.row[m][x] = vec4(0.0);
 }
 
 // x along K, y along N; neighbours read neighbouring memory.
@@ -49,89 +48,30 @@ uint tile_row(const Tile t, const uint m) {
     return GATHER != 0 ? found_rows[m] : min(t.row + m, t.row_end - 1);
 }
 
-float load_a(const Tile t, uint m, uint k) {
-    const uint row = tile_row(t, m);
-    const uint64_t at = A_K_INNER ? a_at(t, row, k) : a_at(t, k, row);
-    return A_CONVERTED ? load_converted1(at, A_TYPE) : load1(at, IN_TYPE);
-}
-uvec4 load_a_group(const Tile t, uint m, uint k) {
-    const uint64_t at = a_at(t, tile_row(t, m), k);
-    return A_CONVERTED ? load_converted(at, A_TYPE, true, GROUP) : U32x4(at).x;
-}
-float load_b(const Tile t, uint k, uint n) {
-    const uint col = min(n, b_columns() - 1);
-    if (QUANTISED) return group_element(quantised_group(t.b, k - k % 8, col), k % 8);
-    const uint64_t at = B_K_INNER ? b_at(t, col, k) : b_at(t, k, col);
-    return B_CONVERTED ? load_converted1(at, B_TYPE) : load1(at, IN_TYPE);
-}
-uvec4 load_b_group(const Tile t, uint outer, uint inner) {
-    const uint64_t at = b_at(t, outer, inner);
-    return B_CONVERTED ? load_converted(at, B_TYPE, true, GROUP) : U32x4(at).x;
-}
-
-// Element (k, n) of a piece of B, of which [line][group] was loaded.
-float piece_element(const uvec4 piece[PIECE][GROUPS], const uint k, const uint n) {
-    const uint line = B_K_INNER ? n : k, e = B_K_INNER ? k : n;
-    return group_element(piece[line][e / GROUP], e % GROUP);
-}
-
-void add_products(inout Acc acc, const uint m, const float a, const vec4 b[PIECE / 4]) {
-    [[unroll]] for (uint x = 0; x < PIECE / 4; ++x)
-        acc.row[m][x] = fma(vec4(a), b[x], acc.row[m][x]);
-}
-
-// k to k + 7, all of which exist. Columns past the edge repeat others: they are never stored.
-void multiply_piece(inout Acc acc, const Tile t, uint k, uint n) {
-    uvec4 piece[PIECE][GROUPS], a[TILE_M][GROUPS];
-    const uint width = B_PADDED != 0 ? size_ldb() : b_columns();  // that can be read
-    if (QUANTISED) {
-        [[unroll]] for (uint line = 0; line < PIECE; ++line)
-            piece[line][0] = quantised_group(t.b, k, min(n, width - PIECE) + line);
-    } else if (B_VECTOR != 0) {
-        [[unroll]] for (uint line = 0; line < PIECE; ++line)
-            [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
-                const uint outer = B_K_INNER ? min(n + line, b_columns() - 1) : k + line;
-                const uint inner = B_K_INNER ? k + g * GROUP : min(n + g * GROUP, width - GROUP);
-                piece[line][g] = load_b_group(t, outer, inner);
-            }
-    }
-    if (A_K_INNER && A_VECTOR != 0) {
-        [[unroll]] for (uint m = 0; m < TILE_M; ++m)
-            [[unroll]] for (uint g = 0; g < GROUPS; ++g) a[m][g] = load_a_group(t, m, k + g * GROUP);
-    }
-    [[unroll]] for (uint i = 0; i < PIECE; ++i) {
-        vec4 b[PIECE / 4];
-        [[unroll]] for (uint j = 0; j < PIECE; ++j)
-            b[j / 4][j % 4] =
-                B_VECTOR != 0 ? piece_element(piece, i, j) : load_b(t, k + i, n + j);
-        [[unroll]] for (uint m = 0; m < TILE_M; ++m)
-            add_products(acc, m,
-                         A_K_INNER && A_VECTOR != 0 ? group_element(a[m][i / GROUP], i % GROUP)
-                                                    : load_a(t, m, k + i),
-                         b);
-    }
-}
+// The included file supplies
+//   multiply_piece(inout Acc, Tile, k, n)       adds the products of a piece, all of which exists along K
+//   multiply_tail(inout Acc, Tile, k, end, n)   adds those of a piece that ends before `end`
+// Columns past the edge repeat others: they are never stored.
+#ifdef HAS_DOT_PRODUCTS
+#include "skinny_sums.glsl"
+#else
+#include "skinny_products.glsl"
+#endif
 
 void mma_tile(inout Acc acc, const Tile whole) {
     const uvec2 lane = lane_position();
-    const bool right = B_HALVES != 0 && lane.y * PIECE >= HALF_N;
+    const bool right = B_HALVES != 0 && lane.y * PIECE_N >= HALF_N;
     Tile t = whole;
     t.b += right ? p.b_right : 0;
-    const uint n = b_column(t.col) + lane.y * PIECE - (right ? HALF_N : 0);
+    const uint n = b_column(t.col) + lane.y * PIECE_N - (right ? HALF_N : 0);
     if (GATHER != 0)
         [[unroll]] for (uint m = 0; m < TILE_M; ++m)
             found_rows[m] = row_of_a(min(t.row + m, t.row_end - 1));
     const uint steps = (t.k_end - t.k_begin) / TILE_K;
-    uint k = t.k_begin + lane.x * PIECE;
+    uint k = t.k_begin + lane.x * PIECE_K;
     [[dont_unroll]] for (uint step = 0; step < steps; ++step, k += TILE_K)
         multiply_piece(acc, t, k, n);
-    if (K_TAIL == 0) return;
-    const uint end = min(k + PIECE, t.k_end);
-    [[dont_unroll]] for (; k < end; ++k) {
-        vec4 b[PIECE / 4];
-        [[unroll]] for (uint j = 0; j < PIECE; ++j) b[j / 4][j % 4] = load_b(t, k, n + j);
-        [[unroll]] for (uint m = 0; m < TILE_M; ++m) add_products(acc, m, load_a(t, m, k), b);
-    }
+    if (K_TAIL != 0 && k < t.k_end) multiply_tail(acc, t, k, min(k + PIECE_K, t.k_end), n);
 }
 
 // An x4 of a row of the tile, of all invocations that share its columns.
@@ -159,8 +99,8 @@ void store_tile(const Acc acc, const Tile t) {
     }
     [[unroll]] for (uint m = 0; m < TILE_M; ++m) {
         barrier();
-        [[unroll]] for (uint x = 0; x < PIECE / 4; ++x)
-            sums[lane.x][lane.y * (PIECE / 4) + x] = acc.row[m][x];
+        [[unroll]] for (uint x = 0; x < PIECE_N / 4; ++x)
+            sums[lane.x][lane.y * (PIECE_N / 4) + x] = acc.row[m][x];
         barrier();
         for (uint x4 = gl_LocalInvocationIndex; x4 < TILE_COLUMNS / 4; x4 += LOCAL_SIZE) {
             const uint row = t.row + m, col = t.col + x4 * 4;

@@ -7,7 +7,6 @@ const uint TILE_SUMS = TILE_K / SCALED_DEPTH;
 const uint SCALED_ROWS = A_GROUP_K == 0 ? 0 : TILE_M;
 // The floats of a sum: of rows, of columns, and minima of columns. Their places.
 const uint SCALE_LINE = SCALED_ROWS + 2 * TILE_N;
-const bool HAS_MINIMA = CODE_ZEROS >= ZEROS_FLOATS;
 #define STAGED_SCALES_SIZE STAGED_SCALES(TILE_M, TILE_N, TILE_K, A_GROUP_K, CODE_GROUP_K)
 
 // An item is a scale of a row, or a scale and a minimum of a column.
@@ -17,13 +16,6 @@ const uint SCALE_LOADS = (SCALE_ITEMS + LOCAL_SIZE - 1) / LOCAL_SIZE;
 uvec2 stage_scales[SCALE_LOADS];  // a row's scale, or the entry of a column (load_entry())
 
 uint scale_item(const uint i) { return min(gl_LocalInvocationIndex + i * LOCAL_SIZE, SCALE_ITEMS - 1); }
-
-// A column's factor and minimum: an element is factor * integer + minimum.
-vec2 column_scales(const uvec2 entry) {
-    const Scale s = scale_of(entry);
-    const float factor = S8_FACTOR == 1 ? s.factor : s.factor * (1.0 / 16.0);
-    return vec2(factor, CODE_ZEROS == ZEROS_FLOATS ? -s.factor * s.zero : s.minimum);
-}
 
 // The scales of the k-tile that begins at k. Rows, columns and groups beyond the last ones are the last ones again.
 void load_stage_scales(const Tile t, const uint k) {

@@ -69,6 +69,7 @@ constexpr std::uint64_t few_rows = 128;
 
 void enter(Config& c) {
   c.loop = KhrDirectLoop{khr(c)};
+  khr(c).rotate = false;
   c.pack_a = c.pack_b = true;
 }
 

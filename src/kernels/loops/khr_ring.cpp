@@ -44,6 +44,7 @@ extern constexpr LoopDescriptor khr_ring_loop = [] {
   loop.smaller = smaller;
   loop.enter = [](Config& c) {
     c.loop = KhrRingLoop{khr(c)};
+    khr(c).rotate = false;
     c.tile_k = 2 * khr(c).fragment_k;
   };
   loop.propose = [](std::vector<Config>& out, const ResolvedProblem& problem,

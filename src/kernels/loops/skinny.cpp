@@ -9,10 +9,18 @@ namespace {
 // Rows of a tile: 64 accumulators beside pieces of A and B.
 constexpr std::uint32_t most_rows = 8;
 
-constexpr std::uint32_t piece = SKINNY_PIECE;
+// Columns of a piece, of s8 half as many.
+constexpr std::uint32_t most_columns = SKINNY_PIECE_N(2);
 
 std::uint32_t workgroup_size(const Config& c) {
-  return saturated_product(c.tile_n / piece, c.tile_k / piece);
+  return saturated_product(c.tile_n, c.tile_k) / SKINNY_PIECE_ELEMENTS;
+}
+
+// Columns and K of a piece.
+Size2 piece_of(const ResolvedProblem& p) {
+  const std::uint32_t bytes = size_in_bytes(p.input_type());
+  const std::uint32_t columns = SKINNY_PIECE_N(bytes), depth = SKINNY_PIECE_K(bytes);
+  return {columns, depth};
 }
 
 bool check(const Case& s) {
@@ -21,11 +29,12 @@ bool check(const Case& s) {
     return s.refuse("tile ", tile_of(c), " has ", c.tile_m, " rows: at most ", most_rows,
                     " stay in registers of main loop skinny");
   }
-  if (c.tile_n % piece != 0 || c.tile_k % piece != 0) {
-    return s.refuse("tile ", tile_of(c), " does not divide into pieces of ", Size2{piece, piece});
+  const auto [columns, depth] = piece_of(*s.problem);
+  if (c.tile_n % columns != 0 || c.tile_k % depth != 0) {
+    return s.refuse("tile ", tile_of(c), " does not divide into pieces of ", Size2{columns, depth});
   }
-  if (s.problem->gated && c.tile_n % (2 * piece) != 0) {
-    return s.refuse("gated: tile_n is ", c.tile_n, ", not a multiple of ", 2 * piece,
+  if (s.problem->gated && c.tile_n % (2 * columns) != 0) {
+    return s.refuse("gated: tile_n is ", c.tile_n, ", not a multiple of ", 2 * columns,
                     ": half of it is for the left product, half for the right one");
   }
   return true;
@@ -46,6 +55,7 @@ void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps&
 void kinds(std::vector<KernelKind>& out, const DeviceCaps&, std::span<const Config>) {
   for (const Input* input : inputs()) {
     if (!has_kernels(MainLoop::skinny, *input)) continue;
+    if (input->group_sums) continue;  // tried as fma
     out.push_back({.loop = MainLoop::skinny, .input = input->multiplied});
   }
 }
@@ -63,17 +73,23 @@ extern constexpr LoopDescriptor skinny_loop{
     .multiplies_pairs = true,
     .converts = true,
     .kin = MainLoop::skinny,
+    // fma has its dot products.
+    .tried_as =
+        [](DataType input) {
+          return FMA_STEP(size_in_bytes(input)) != 1 ? MainLoop::fma : MainLoop::skinny;
+        },
     .invocations = workgroup_size,
-    .accumulators = [](const Config& c) { return c.tile_m * piece; },
-    .most_accumulators = most_rows * piece,
+    .accumulators = [](const Config& c) { return c.tile_m * most_columns; },  // of s8: at most
+    .most_accumulators = most_rows * most_columns,
     .part =
         [](const Config& c) {
-          return TilePart{c.tile_m, piece};
+          return TilePart{c.tile_m, most_columns};
         },
     .check = check,
     .shared_memory_bytes =
-        [](const Config& c, const ResolvedProblem&, const Limits&) {
-          return std::uint64_t{SKINNY_SUMS(c.tile_n, c.tile_k)} * UNIT_BYTES;
+        [](const Config& c, const ResolvedProblem& p, const Limits&) {
+          const std::uint32_t bytes = size_in_bytes(p.input_type());
+          return std::uint64_t{SKINNY_SUMS(c.tile_n, c.tile_k, bytes)} * UNIT_BYTES;
         },
     .load_vector = load_width,
     // Eight times as many loads are on their way where they are of single elements: 5 us a k-tile

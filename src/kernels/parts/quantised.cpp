@@ -73,6 +73,7 @@ double cost(const Config& c, const Computation& computation, const TimingModel&,
             const ProductCost& product) {
   const ResolvedProblem& p = computation.asked();
   if (!p.b.quantisation || !p.input->group_sums || p.k == 0) return 0.0;
+  if (c.main_loop() == MainLoop::skinny) return 0.0;  // in the rates of its rows
   const auto depth = static_cast<double>(summed_depth(c, p));
   if (c.main_loop() == MainLoop::fma) {
     const double step = FMA_STEP(size_in_bytes(p.input_type()));
@@ -128,6 +129,7 @@ std::uint32_t staged_scales_units(const Config& c, const ResolvedProblem& p) {
 }
 
 std::uint32_t scaled_sum_depth(const Config& c, const ResolvedProblem& p) {
+  if (c.main_loop() == MainLoop::skinny) return SKINNY_PIECE_K(size_in_bytes(p.input_type()));
   return SCALED_SUM_DEPTH(c.tile_k, p.a_group_k, with_group(*p.b.quantisation).group_k);
 }
 
