@@ -74,7 +74,6 @@
 // one row of the tile at a time.
 #define SKINNY_PIECE_N(in_bytes) ((in_bytes) == 1 ? 4 : 8)
 #define SKINNY_PIECE_K(in_bytes) ((in_bytes) == 1 ? 16 : 8)
-#define SKINNY_PIECE_ELEMENTS 64
 #define SKINNY_SUMS(tile_n, tile_k, in_bytes) ((tile_k) / SKINNY_PIECE_K(in_bytes) * ((tile_n) / 4))
 
 // The bytes of a row's state (row_state.glsl) in memory. A state of moments has z.

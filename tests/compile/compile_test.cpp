@@ -30,6 +30,7 @@
 #include "kernels/loops/khr_fragments.hpp"
 #include "lib/footprint.h"
 #include "oracle/heavy_epilogue.hpp"
+#include "problem/data_type.hpp"
 #include "problem/inputs/input.hpp"
 #include "problem/resolve.hpp"
 #include "runtime/plan_internal.hpp"
@@ -497,8 +498,7 @@ TEST(CompileQuantised, TheBestWithoutSpills) {
 // Rows that become codes: kept in registers, and several to a workgroup.
 TEST(CompileQuantiseRows, EveryPipeline) {
   if (!runner().caps().int8_arithmetic) {
-    GTEST_SKIP() << runner().caps().name
-                 << " has no shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct";
+    GTEST_SKIP() << runner().caps().name << " has no " << byte_features;
   }
   for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
     for (const std::uint64_t columns : {8u, 9u, 100u, 4096u}) {

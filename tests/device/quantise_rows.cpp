@@ -6,9 +6,11 @@
 #include <string_view>
 
 #include "base/arithmetic.hpp"
+#include "base/text.hpp"
 #include "oracle/groups.hpp"
 #include "oracle/row_quantisation.hpp"
 #include "problem/convert.hpp"
+#include "problem/data_type.hpp"
 
 namespace vkgemm::test {
 namespace {
@@ -21,8 +23,7 @@ oracle::View view_of(const RowQuantisation& q, const Matrix& matrix) {
 
 std::string why_not_quantised(const headless::Runner& device) {
   if (device.caps().int8_arithmetic) return {};
-  return device.caps().name +
-         " has no shaderInt8, storageBuffer8BitAccess and shaderIntegerDotProduct";
+  return concat(device.caps().name, " has no ", byte_features);
 }
 
 QuantisedRows::QuantisedRows(const RowQuantisation& quantisation, std::uint64_t shift)

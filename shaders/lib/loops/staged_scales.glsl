@@ -29,8 +29,7 @@ void load_stage_scales(const Tile t, const uint k) {
             stage_scales[i] = load_entry(right ? t.b + p.b_right : t.b, at, n);
         } else if (A_GROUP_K != 0) {
             const uint row = row_of_a(min(t.row + x, t.row_end - 1));
-            stage_scales[i].x =
-                U32(t.row_scales + (uint64_t(row) * row_scale_count() + at / CODE_DIVISOR(A_GROUP_K)) * 4).x;
+            stage_scales[i].x = U32(row_scale_at(t, row, at)).x;
         }
     }
 }

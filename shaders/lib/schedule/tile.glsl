@@ -28,6 +28,10 @@ uint64_t column_scales_bytes() {
 
 // The scales of a row: one, or one for each group of K.
 uint row_scale_count() { return A_GROUP_K == 0 ? 1 : (size_k() + A_GROUP_K - 1) / CODE_DIVISOR(A_GROUP_K); }
+// The address of the one for element k.
+uint64_t row_scale_at(const Tile t, const uint row, const uint k) {
+    return t.row_scales + (uint64_t(row) * row_scale_count() + k / CODE_DIVISOR(A_GROUP_K)) * 4;
+}
 
 // The operands of one batch, no tile yet.
 Tile batch_tile(uint64_t batch) {

@@ -9,11 +9,13 @@ namespace {
 // Rows of a tile: 64 accumulators beside pieces of A and B.
 constexpr std::uint32_t most_rows = 8;
 
-// Columns of a piece, of s8 half as many.
+// Columns of a piece, of s8 half as many. All pieces have as many elements.
 constexpr std::uint32_t most_columns = SKINNY_PIECE_N(2);
+constexpr std::uint32_t piece_elements = most_columns * SKINNY_PIECE_K(2);
+static_assert(SKINNY_PIECE_N(1) * SKINNY_PIECE_K(1) == piece_elements);
 
 std::uint32_t workgroup_size(const Config& c) {
-  return saturated_product(c.tile_n, c.tile_k) / SKINNY_PIECE_ELEMENTS;
+  return saturated_product(c.tile_n, c.tile_k) / piece_elements;
 }
 
 // Columns and K of a piece.
